@@ -12,7 +12,9 @@ def matrix(effects, *, spread=0.02, usable=None, capabilities=CAPABILITIES, seed
     effects = np.asarray(effects, dtype=float)
     noise = np.random.default_rng(seed).normal(0, spread, (200, *effects.shape))
     usable = np.ones(len(effects), dtype=bool) if usable is None else np.array(usable)
-    return EffectMatrix(effects, effects + noise - noise.mean(axis=0), usable, capabilities)
+    return EffectMatrix(
+        effects, effects + noise - noise.mean(axis=0), usable, capabilities, np.ones(len(effects))
+    )
 
 
 def effects_of(cells, components=20):

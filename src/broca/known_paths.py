@@ -13,6 +13,9 @@ from typing import Any
 
 from broca.errors import BadInput
 
+PREFIX = "data:"
+"""Prefix of data sets among the names of tasks."""
+
 _NAMED: ContextVar[tuple[Path, ...] | None] = ContextVar("named", default=None)
 """The paths that the call of a verb names; None outside of verbs, where Python code names them."""
 
@@ -30,11 +33,12 @@ def named_in(values: Iterable[Any]) -> Iterator[None]:
         _NAMED.reset(token)
 
 
-def require_named(name: str) -> None:
+def require_named(name: str, *, exactly: bool = False) -> None:
     """Refuses a path that only a file names, and remembers a path that a call or code names.
 
     Args:
-        name: Name of a model or of a file of examples; other names than paths pass.
+        name: Name of a model or of a file of tasks; other names than paths pass.
+        exactly: Whether the path itself must be named, not a folder above it: it may run code.
 
     Raises:
         BadInput: Only a file names the path.
@@ -43,13 +47,14 @@ def require_named(name: str) -> None:
     if place is None:
         return
     known = _remembered()
-    if named is None or any(place.is_relative_to(path) for path in named):
+    within = place.__eq__ if exactly else place.is_relative_to
+    if named is None or any(map(within, named)):
         if str(place) not in known:
             _remember(place)
     elif str(place) not in known:
         raise BadInput(
-            f"the folder names '{place}', which lies outside of it and which no command of yours "
-            "has named: look at it, and name it in `trust` if you trust it"
+            f"the folder names '{place}', which no command of yours has named: look at it, and "
+            "name it in `trust` if you trust it"
         )
 
 
@@ -59,7 +64,8 @@ def _paths(value: Any) -> Iterator[Path]:
         for inner in value:
             yield from _paths(inner)
     elif isinstance(value, str):
-        yield from filter(None, map(_existing, (value, *value.split(","))))
+        words = [word.strip().removeprefix(PREFIX) for word in (value, *value.split(","))]
+        yield from filter(None, map(_existing, words))
     elif hasattr(value, "selected"):
         yield from _paths([value.model.name, *getattr(value, "tasks", ())])
 

@@ -19,7 +19,7 @@ def four_tasks():
     effects[:, 4] = -0.2
     noise = np.random.default_rng(0).normal(0, 0.01, (100, 4, 8))
     usable, capabilities = np.array([True, True, True, False]), ("sums", "words", "sums", "broken")
-    return EffectMatrix(effects, effects + noise, usable, capabilities)
+    return EffectMatrix(effects, effects + noise, usable, capabilities, np.ones(len(effects)))
 
 
 def test_everything_is_named():

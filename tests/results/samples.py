@@ -168,7 +168,7 @@ def make_stress():
             Shift("same template", interval, interval, None),
             Shift("noise", interval, None, interval),
         ),
-        self_patch=0.0, positive_control=interval, verdict="transfers", text="it does",
+        positive_control=interval, verdict="transfers", text="it does",
         notes=("a note",),
     )  # fmt: skip
 

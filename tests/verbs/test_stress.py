@@ -29,7 +29,6 @@ def batches(path):
 def test_planted_heads_transfer(sorting):
     """The planted heads transfer, are decodable and are necessary to their family alone."""
     assert sorting.verdict == "transfers", sorting.text
-    assert sorting.self_patch == 0
     assert sorting.positive_control.low > 0
     assert sorting.probe.accuracy > 0.9 > sorting.probe.surface
     assert [line.ablation for line in sorting.necessity] == ["zero", "mean", "resample"]

@@ -38,20 +38,18 @@ class EffectMatrix:
             `(tasks,)`.
         capabilities: Capability that each task measures.
         explained: Share of each task's variance on held-out masks that the effects explain,
-            `(tasks,)`; None if they are exact.
+            `(tasks,)`.
     """
 
     effects: Floats
     resampled: Floats
     usable: Bools
     capabilities: tuple[str, ...]
-    explained: Floats | None = None
+    explained: Floats
 
     @property
     def fits(self) -> Bools:
         """Whether the effects explain any of a task's variance, `(tasks,)`."""
-        if self.explained is None:
-            return np.ones(len(self.effects), dtype=bool)
         fits: Bools = self.explained >= EXPLAINED
         return fits
 

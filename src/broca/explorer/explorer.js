@@ -189,8 +189,8 @@
       find("parted").textContent = `The answers part at token ${step + 1}.`;
     }
   };
-  const begin = (title, sent) => {
-    Object.assign(shownAnswer, { key: sent, title, prompt: find("prompt").value });
+  const begin = (title, sent, prompt) => {
+    Object.assign(shownAnswer, { key: sent, title, prompt });
     firstParted = null;
     find("parted").textContent = "";
     find("likely").hidden = true;
@@ -200,11 +200,12 @@
   const answer = async () => {
     stopping?.abort();
     stopping = new AbortController();
-    const [mine, title, sent, started] = [stopping, label(), `${key()} ${find("prompt").value}`, performance.now()];
+    const prompt = find("prompt").value;
+    const [mine, title, sent, started] = [stopping, label(), `${key()} ${prompt}`, performance.now()];
     showError();
     find("stop").hidden = false;
     try {
-      const reply = await ask("api/answer", { ...question(), prompt: find("prompt").value,
+      const reply = await ask("api/answer", { ...question(), prompt,
         longest: Number(find("longest").value), chat: find("chat")?.checked ?? false }, mine.signal);
       if (!reply.ok) throw new Error((await reply.json()).error);
       const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -213,7 +214,7 @@
       for (;;) {
         const { value, done } = await reader.read();
         if (done || mine !== stopping) break;
-        if (!begun) begin(title, sent);
+        if (!begun) begin(title, sent, prompt);
         begun = true;
         const lines = (partial + value).split("\n");
         partial = lines.pop();
@@ -251,7 +252,7 @@
       find("question").requestSubmit();
     }
   });
-  find("prompt").addEventListener("input", () => show());
+  find("prompt").addEventListener("input", () => { find("target").textContent = ""; show(); });
 
   // ---- tasks: a line each, with a bar of its score, and the scores of random sets behind it
   let scoreTook = 0;
@@ -482,7 +483,7 @@
   find("copy").addEventListener("click", () => copied("copy", [...off].join("+")));
   find("link").addEventListener("click", () => copied("link", location.href));
   find("command").addEventListener("click", () => copied("command",
-    `broca verify ${quoted(about.model)} --task ${quoted(chosen ?? "TASK")} --heads ${[...off].join("+")} --scale ${gate}`));
+    `broca verify ${quoted(about.model)} --task ${quoted(chosen ?? "TASK")} --heads ${[...off].join("+")} --scale ${gate}${about.kinds === "heads" ? "" : ` --components ${about.kinds}`}`));
   find("export").addEventListener("click", () => copied("export",
     `broca export ${quoted(about.model)} --heads ${[...off].join("+")} --scale ${gate} --to DIR`));
   find("json").addEventListener("click", () => {

@@ -16,6 +16,7 @@ from broca.explorer.measurer import Measurer, Verify
 from broca.models import GatedModel, holds_model
 from broca.options import RunOptions
 from broca.results.atlas import Atlas
+from broca.results.base import ZEROED
 from broca.results.localization import Localization
 from broca.results.pages.charts import Figure
 from broca.results.pages.grid import ComponentGrid, counted
@@ -24,7 +25,7 @@ from broca.results.reading import read
 from broca.results.verification import SHORTENED, Verification
 from broca.runs.run import model_info
 from broca.runs.session import named_heads
-from broca.tasks import RequestTokenizer
+from broca.tasks import RequestTokenizer, Task
 
 LONGEST = 256
 """Maximum number of tokens of an answer."""
@@ -50,7 +51,7 @@ class ExplorerSubject:
     sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     effects: Mapping[str, float] = field(default_factory=dict)
     unit: str = ""
-    tasks: tuple[str, ...] = ()
+    tasks: tuple[str | Task, ...] = ()
     examples: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     verdict: str = ""
 
@@ -100,6 +101,8 @@ class ExplorerSubject:
 def _found(verification: Verification) -> tuple[dict[str, tuple[str, str]], str]:
     """Returns the first examined item that scores less without the set, and the verdict."""
     verdict = verification.verdict
+    if verification.ablation != ZEROED:  # the page shows another state
+        return {}, ""
     says = f"{verdict.label}: {verification.headline}." if verdict else ""
     for sample in verification.samples:
         lost = sample.scores and sample.scores[1] < sample.scores[0]
@@ -156,6 +159,7 @@ class Explorer(AbstractContextManager["Explorer"]):
             "unit": self.subject.unit,
             "verdict": self.subject.verdict,
             "chats": self.chats,
+            "kinds": self.model.kinds,
         }
 
     @property

@@ -85,7 +85,7 @@ class Measurer:
         run_options: Options of tasks, measuring and the journal; the journal and the workers are
             opened and closed on the thread.
         verify: The verb.
-        tasks: Names of the tasks; if empty, those of `auto`.
+        tasks: The tasks; if empty, those of `auto`.
 
     Raises:
         BrocaError: The journal, the workers or the tasks cannot be opened.
@@ -97,14 +97,16 @@ class Measurer:
         run_options: RunOptions,
         *,
         verify: Verify,
-        tasks: Sequence[str] = (),
+        tasks: Sequence[str | Task] = (),
     ) -> None:
         self._model = model
         self._options = run_options
-        self._named_tasks = tuple(tasks)
+        self._given = tuple(tasks)
+        self._named_tasks: tuple[str, ...] = ()
         self._verify = verify
         self._jobs: Queue[tuple[str, Callable[[], Any], Future[Any]] | None] = Queue()
         self._listed: tuple[str, ...] = ()
+        self._added: list[str] = []  # no controls of others' verdicts
         self._running = self._stage = ""
         self._runs: dict[str, Run] = {}
         self._usable: dict[str, np.ndarray] = {}
@@ -166,6 +168,7 @@ class Measurer:
                 raise BadInput(f"the page has {len(names)} tasks and takes no more")
             task = Task.from_examples([row for _, row in json_rows(Path(name), text)], name=name)
             self._named_tasks = self._listed = (*names, self._opened.catalog.name_of(task))
+            self._added.append(name)
             return name
 
         return self._do(f"reading {name}", added)
@@ -203,8 +206,9 @@ class Measurer:
 
         def changed() -> TextChange:
             run = self._opened.on(TaskSet(), settings={"measures": "neutral text"})
-            columns = self._model.components.columns(names)
-            return replace(run, ablation=replace(run.ablation, scale=scale)).text_change(columns)
+            columns = [] if scale == 1 else self._model.components.columns(names)
+            ablation = replace(run.ablation, scale=scale if columns else 0.0)
+            return replace(run, ablation=ablation).text_change(columns)
 
         return self._do("reading neutral text", changed)
 
@@ -227,9 +231,9 @@ class Measurer:
         """
 
         def verified() -> Verification:
-            others = [name for name in self._names() if name != task]
+            others = [name for name in self._names() if name not in (task, *self._added)]
             scope = QUICK.within(VERIFICATION_ROWS, members=len(names), tasks=1 + len(others))
-            within = self._options.within(self._opened.workspace)
+            within = self._asking(task, self._options).within(self._opened.workspace)
             return self._verify(
                 self._model, task, list(names), others=others, scope=scope, limit=VERIFIED,
                 scale=scale, run_options=replace(within, on_progress=self._hear),
@@ -257,8 +261,9 @@ class Measurer:
     def _work(self) -> None:
         try:
             with open_run(
-                self._model, self._options, others=[self._named_tasks], warns=False
+                self._model, self._options, others=[self._given], warns=False
             ) as self._opened:
+                self._named_tasks = tuple(self._opened.catalog.names_of(self._given))
                 self._opening.set_result(None)
                 while (entry := self._jobs.get()) is not None:
                     self._running, job, done = entry
@@ -275,6 +280,13 @@ class Measurer:
             if (entry := self._jobs.get()) is not None:
                 entry[2].set_exception(BrocaError("the page is closing"))
 
+    def _asking(self, task: str, options: RunOptions) -> RunOptions:
+        """Returns the options for a task: a metric and a split are those of the first one."""
+        if task == self._names()[0]:
+            return options
+        asked = replace(options.task_options, metric=None, locate_split=None)
+        return replace(options, task_options=asked)
+
     def _names(self) -> tuple[str, ...]:
         return self._named_tasks or auto_tasks(self._model, self._opened.catalog)
 
@@ -283,11 +295,12 @@ class Measurer:
         if task not in self._names():
             raise BadInput(f"task '{task}' is not on this page: it has {', '.join(self._names())}")
         if task not in self._runs:
-            tasks = self._opened.claimed(
+            opened = replace(self._opened, options=self._asking(task, self._opened.options))
+            tasks = opened.claimed(
                 task, others=(), items=_LOCATE, seed=0, limit=ITEMS, searched="task"
             )
             settings = {"measures": task, "verb": "explore", "components": self._model.kinds}
-            self._runs[task] = self._opened.on(tasks, settings=settings)
+            self._runs[task] = opened.on(tasks, settings=settings)
         return self._runs[task]
 
     def _score(self, task: str, names: Sequence[str], scale: float) -> Score:

@@ -191,8 +191,7 @@ class Server:
             off, scale = question.off, question.scale
             if path == "/api/answer":
                 stream = explorer.answer(
-                    question.prompt, off, scale=scale, longest=question.longest,
-                    chat=question.chat,
+                    question.prompt, off, scale=scale, longest=question.longest, chat=question.chat,
                 )  # fmt: skip
                 return "application/x-ndjson; charset=utf-8", _lines(stream)
             answers: dict[str, Callable[[], Any]] = {

@@ -63,7 +63,8 @@ def publish(done: Export, part: Path, folder: Path) -> Export:
     write_beside(part / Export.FILE, encode(done))
     # all is written: what follows needs no space, so that a full disk leaves no half of an export
     for name in Export.read(folder).files if (folder / Export.FILE).is_file() else ():
-        (folder / name).unlink(missing_ok=True)
+        if (folder / name).resolve().is_relative_to(folder.resolve()):
+            (folder / name).unlink(missing_ok=True)
     for name in (*done.files, "README.md", Export.FILE):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (part / name).replace(folder / name)

@@ -78,6 +78,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         self._gated = pretrained
         mask = self._gated.components.mask(str(ablate))
         self.ablated = tuple(np.asarray(self._gated.components.names)[mask].tolist())
+        self._gate = float(scale) if self.ablated else 1.0
         self._gates = Ablation(scale=float(scale)).gates(mask[None])
         self._engine = Engine(self._gated, EngineOptions(token_budget=token_budget))
         template = dict(chat_template_args or {})
@@ -95,7 +96,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         """Returns the digest of what determines an answer: weights, number format, ablation."""
         parts = [
             self._gated.identity, self._gated.dtype, self._gated.kinds, self.ablated,
-            self._tokenizer.identity[1:], float(self._gates.min()),
+            self._tokenizer.identity[1:], self._gate,
         ]  # fmt: skip
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -144,7 +145,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
             "model_dtype": self._gated.dtype,
             "model_fingerprint": self._gated.fingerprint,
             "ablated": list(self.ablated),
-            "gate": float(self._gates.min()),
+            "gate": self._gate,
         }
 
     def set_cache_hook(self, cache_hook: Any) -> None:

@@ -14,7 +14,7 @@ from broca.runs.task_sets import Part, TaskSet, lay_out, load_tasks
 from broca.tasks import Benchmark, RequestTokenizer, Split
 from broca.tasks.data_sets import PREFIX, read_data_set
 from broca.tasks.examples import Task, harness_task
-from broca.verification.trial import Places
+from broca.verification.trial import Places, spread
 
 ROWS_READ = 4
 """Number of rows of a data set that are read for each requested item."""
@@ -48,7 +48,7 @@ def neuron_tasks(
                 run.model, [name], run.catalog, task=names[0], options=task_options
             )
         split = benchmarks[name].split(items=options.items, seed=options.seed)
-        splits[name] = replace(split, report=split.report[:report_items])
+        splits[name] = replace(split, report=tuple(spread(split.report, report_items).tolist()))
     return with_golds(benchmarks, splits, parts)
 
 

@@ -101,8 +101,6 @@ class StressTest(Result, file="stress.json", page="stress.html", verb="broca str
         probe: Decodability.
         reversals: Reversal by strict subsets.
         shifts: The real write, then its controls.
-        self_patch: Largest change of an answer's log-probability when a prompt's own outputs are
-            written into it; it must be exactly zero.
         positive_control: Shift of a write that must have an effect.
         verdict: The verdict in a word.
         text: The verdict in a sentence.
@@ -119,7 +117,6 @@ class StressTest(Result, file="stress.json", page="stress.html", verb="broca str
     probe: Probe | None
     reversals: tuple[Reversal, ...]
     shifts: tuple[Shift, ...]
-    self_patch: float
     positive_control: Interval
     verdict: StressLabel
     text: str

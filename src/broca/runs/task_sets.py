@@ -21,7 +21,7 @@ from broca.tasks import (
     TaskOptions,
 )
 from broca.verification import Trial, roles
-from broca.verification.trial import Places
+from broca.verification.trial import Places, spread
 
 Bank = list[tuple[Benchmark, Item]]
 """The items that plans refer to by position."""
@@ -239,7 +239,7 @@ def _splits_of(
     splits = {}
     for name, benchmark in benchmarks.items():
         split = benchmark.split(items=items, seed=seed)
-        splits[name] = replace(split, report=split.report[:limit])
+        splits[name] = replace(split, report=tuple(spread(split.report, limit).tolist()))
     return splits
 
 

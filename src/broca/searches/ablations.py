@@ -155,22 +155,17 @@ def _changes(measurement: Measurement, items: int) -> Floats:
 
 
 ONE_SHOT = Method(
-    name="one-shot", make=OneShot,
-    measures="every head alone",
-    answers="which heads matter when ablated alone",
-    rows="(heads + 1) x items",
+    name="one-shot", make=OneShot, measures="every head alone",
+    answers="which heads matter when ablated alone", rows="(heads + 1) x items",
 )  # fmt: skip
 GREEDY = Method(
-    name="greedy", make=Greedy,
-    measures="every head together with those already selected, k times",
-    answers="which head matters most after those selected",
-    rows="about k x heads x items",
+    name="greedy", make=Greedy, measures="every head together with those already selected, k times",
+    answers="which head matters most after those selected", rows="about k x heads x items",
 )  # fmt: skip
 CO_ABLATION = Method(
     name="co-ablation", make=CoAblation,
     measures="every head alone, then together with the leaders, which reveals backups",
-    answers="which heads back each other up",
-    rows="2 x heads x items",
+    answers="which heads back each other up", rows="2 x heads x items",
     source="conditional co-ablation (Gong et al., arXiv 2607.01940); it differs in measuring the "
     "task's response where the paper measures the distance between output distributions, and in "
     "finding its leaders itself",

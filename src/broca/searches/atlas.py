@@ -75,10 +75,8 @@ def atlas_rows(rows: int | None, tasks: int) -> int:
     """Returns the maximum number of rows of an atlas.
 
     Raises:
-        BadInput: The rows or the tasks are too few.
+        BadInput: The rows are too few.
     """
-    if tasks < 2:
-        raise BadInput(f"an atlas compares tasks and needs at least two, not {tasks}")
     if rows is not None and rows < FEWEST_ROWS * tasks:
         raise BadInput(
             f"`rows` {rows} is too few for an atlas of {tasks} tasks: it needs "

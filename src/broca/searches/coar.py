@@ -70,7 +70,6 @@ class Coar:
 METHOD = Method(
     name="coar", make=Coar, response="probability",
     measures="a linear regression on random ablations for every item, averaged",
-    answers="which heads matter to the average item",
-    rows="2 x heads x items",
+    answers="which heads matter to the average item", rows="2 x heads x items",
     source="COAR (Shah et al., arXiv 2404.11534), on the components of a language model",
 )  # fmt: skip

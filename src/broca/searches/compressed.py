@@ -249,8 +249,7 @@ class Tuned:
 BERNOULLI = Method(
     name="cs-bernoulli", make=partial(CompressedSensing, design=designs.bernoulli),
     measures="random groups of heads, then a Lasso",
-    answers="which heads matter together with other ablated heads",
-    rows="200 masks x items",
+    answers="which heads matter together with other ablated heads", rows="200 masks x items",
     source="Bair et al., arXiv 2603.03335",
 )  # fmt: skip
 STRATIFIED = replace(

@@ -137,6 +137,5 @@ def items_per_mask(drops: Floats, *, prefix: float, item: float) -> int:
 METHOD = Method(
     name="cs-fresh", make=FreshMasks, response="probability", one_mask_size=True,
     measures="a new random group in every row, its size from a pilot",
-    answers="which heads matter together with other ablated heads, with fewer rows",
-    rows="2,000",
+    answers="which heads matter together with other ablated heads, with fewer rows", rows="2,000",
 )  # fmt: skip

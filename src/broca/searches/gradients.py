@@ -248,29 +248,24 @@ class LearnedGates:
 INTACT = Method(
     name="gradient", make=Gradient, response="probability", needs_gradients=True,
     measures="the gradient of the gates of the intact model",
-    answers="which heads change the answer to first order",
-    rows="3 x items",
+    answers="which heads change the answer to first order", rows="3 x items",
     source="first-order ablation saliency, as in attribution patching (Nanda 2023; Syed et al., "
     "arXiv 2310.10348) with zero in the place of the other activation",
 )  # fmt: skip
 MASKED = Method(
     name="gradient-masked", make=MaskedGradient, response="probability", needs_gradients=True,
     measures="the gradient of the gates averaged over rows with 5 to 15 % of the heads off",
-    answers="which heads change the answer when others are ablated",
-    rows="12 x items",
+    answers="which heads change the answer when others are ablated", rows="12 x items",
 )  # fmt: skip
 INTEGRATED = Method(
     name="gradient-integrated", make=IntegratedGradient, response="probability",
-    needs_gradients=True,
-    measures="the gradient of the gates integrated while all gates close",
-    answers="how the loss of all heads is shared among them",
-    rows="24 x items",
+    needs_gradients=True, measures="the gradient of the gates integrated while all gates close",
+    answers="how the loss of all heads is shared among them", rows="24 x items",
     source="Sundararajan et al., arXiv 1703.01365, with gates in the place of inputs",
 )  # fmt: skip
 LEARNED_GATES = Method(
     name="learned-gates", make=LearnedGates, response="margin", needs_gradients=True,
     measures="gates trained under a push to open and one to close",
-    answers="which heads are needed, harmful or irrelevant",
-    rows="2,352",
+    answers="which heads are needed, harmful or irrelevant", rows="2,352",
     source="Nam et al., arXiv 2505.13737; it differs in its binary gates and its optimizer",
 )  # fmt: skip

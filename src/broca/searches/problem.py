@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -215,8 +215,7 @@ def answered(search: Search[T], answer: Callable[[Plan], Search[Measurement]]) -
         try:
             plan = search.send(measurement)
         except StopIteration as end:
-            result: T = end.value
-            return result
+            return cast(T, end.value)
         measurement = yield from answer(plan)
 
 
@@ -227,8 +226,7 @@ def run(search: Search[T], execute: Execute) -> T:
         try:
             plan = search.send(measurement)
         except StopIteration as end:
-            result: T = end.value
-            return result
+            return cast(T, end.value)
         measurement = execute(plan)
 
 

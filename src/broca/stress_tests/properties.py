@@ -54,18 +54,21 @@ def necessity(observe: Observe, subject: StressSubject, kind: str) -> Necessity:
     """
     ablated = Ablated(kind, subject.seed)
     sets = [(columns, ablated) for columns in (subject.columns, *subject.random_sets)]
-    drops: dict[str, list[Values]] = {}  # family by family, set by set
+    drops: list[list[Values]] = []  # family by family, set by set
     for family in (subject.family, *subject.controls):
         intact, *margins = _margins(observe, family, sets)
-        drops[family.name] = [intact - of_set for of_set in margins]
+        drops.append([intact - of_set for of_set in margins])
     selective, *null = [
         float(drop.mean() - max((other.mean() for other in others), default=0.0))
-        for drop, *others in zip(*drops.values(), strict=True)
+        for drop, *others in zip(*drops, strict=True)
     ]
     return Necessity(
         ablation=kind,
-        drop=_interval(drops[subject.family.name][0]),
-        controls={family.name: float(drops[family.name][0].mean()) for family in subject.controls},
+        drop=_interval(drops[0][0]),
+        controls={
+            family.name: float(drop[0].mean())
+            for family, drop in zip(subject.controls, drops[1:], strict=True)
+        },
         selective=selective,
         null=tuple(null),
         rank=1 + sum(value >= selective for value in null),
@@ -122,17 +125,17 @@ def reversal(observe: Observe, subject: StressSubject) -> tuple[Reversal, ...]:
         parts[f"{SUBSPACE} of {width} dimensions"] = RestoredPart(dimensions=SUBSPACE)
     writes = [(subject.columns, write) for write in (Ablated(), *parts.values())]
     intact, ablated, *restored = _margins(observe, subject.family, writes)
-    damage = float((intact - ablated).mean())
-    if not abs(damage) > 1e-9:
+    damage = _interval(intact - ablated)
+    if damage.low <= 0:
         return ()
     return tuple(
-        Reversal(name, _interval((margins - ablated) / damage))
+        Reversal(name, _interval((margins - ablated) / damage.value))
         for name, margins in zip(parts, restored, strict=True)
     )
 
 
-def self_patch(observe: Observe, subject: StressSubject) -> float:
-    """Returns the largest change when a target's own outputs are written into it; must be zero.
+def self_patch(observe: Observe, subject: StressSubject) -> None:
+    """Writes a target's own outputs into it, which must change nothing.
 
     Raises:
         SelfTestFailed: The change is not zero.
@@ -145,7 +148,6 @@ def self_patch(observe: Observe, subject: StressSubject) -> float:
             f"writing a prompt's own outputs into it changes a log-probability by {largest:.2g}:"
             " the patching is not exact on this model, no figure would mean anything"
         )
-    return largest
 
 
 def transfer(observe: Observe, subject: StressSubject) -> tuple[Shift, ...]:

@@ -284,7 +284,11 @@ class StressSubject:
         self.names, self.seed = names, seed
         self.columns: HeadColumns = tuple(model.components.columns(names))
         self.all_heads: HeadColumns = tuple(range(len(model.components)))
-        self.head_dim = model.structure.projections[0].head_dim
+        layers = {model.components[column].layer for column in self.columns}
+        widths = {p.head_dim for p in model.structure.projections if p.layer in layers}
+        if len(widths) > 1:
+            raise BadInput(f"the heads have widths of their own, {widths}: test those of one width")
+        (self.head_dim,) = widths
         random_sets = layer_matched(model.components, self.columns, count=sets, seed=seed)
         self.random_sets: tuple[HeadColumns, ...] = tuple(map(tuple, random_sets.tolist()))
         self.family, *self.controls = (

@@ -203,7 +203,7 @@ def _bars(study: Study, lists: Mapping[str, Sequence[str]]) -> Iterator[Row]:
         study: The study.
         lists: Heads by their name in the published figures.
     """
-    general = study.general(study.knowledge[0])
+    general = study.general(_knowledge(study)[0])
     measured: dict[str, Sequence[str]] = {task: [task] for task in study.knowledge}
     if general:
         measured["general"] = general

@@ -167,6 +167,7 @@ class Catalog:
             TaskUnusable: The file does not define a task.
         """
         if isinstance(task, str) and task.strip().endswith((".yaml", ".yml")):
+            require_named(task.strip(), exactly=True)  # its functions are run
             entries, broken = read_task_files([Path(task.strip()).expanduser()])
             names = _names(entries, "TASK", "PY_TASK")
             if len(names) != 1:
@@ -316,6 +317,7 @@ class Catalog:
         if definition.examples:
             return definition
         if name.startswith(PREFIX):
+            require_named(name.removeprefix(PREFIX))
             limit = options.limit or 0
             return read_data_set(name, limit=int(limit) if limit >= 1 else None)
         if not names_file(name):

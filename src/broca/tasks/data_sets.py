@@ -8,13 +8,11 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from broca.errors import BadInput, TaskUnusable, first_line
+from broca.errors import BadInput, BrocaError, TaskUnusable, first_line
+from broca.known_paths import PREFIX as PREFIX
 from broca.models.checkpoints import skip_retries_if_unreachable
 from broca.tasks.example_files import read_rows
 from broca.tasks.examples import Task
-
-PREFIX = "data:"
-"""Prefix of data sets among the names of tasks."""
 
 
 def read_data_set(
@@ -62,6 +60,8 @@ def _rows(name: str) -> tuple[Iterable[Any], set[str]]:
     """Returns rows, with the names of labels in place of their numbers, and their columns."""
     import datasets
 
+    from broca.tasks.sandbox import fetching
+
     file = Path(name).expanduser()
     if file.is_file():
         rows = [row for _, row in read_rows(file)]
@@ -75,16 +75,23 @@ def _rows(name: str) -> tuple[Iterable[Any], set[str]]:
         owner, *others = name.split("/", 2)
         path, config = "/".join([owner, *others[:1]]), "".join(others[1:]) or None
     try:
-        data = datasets.load_dataset(path, config, split="train")
+        with fetching(False, f"data set '{name}'"):
+            data = datasets.load_dataset(path, config, split="train")
+    except BrocaError:
+        raise
     except Exception as error:  # a data set may raise anything
         raise BadInput(
             f"data set '{name}' could not be read: {type(error).__name__}: {first_line(error)}; "
             "give a hub id, a folder or a file of JSON lines"
         ) from error
     labels = {
-        column: feature.names
+        column: [*feature.names, ""]
         for column, feature in data.features.items()
         if hasattr(feature, "names")
     }
-    named = ({**row, **{column: labels[column][row[column]] for column in labels}} for row in data)
+    # a row without a label has None, or -1 for the last name
+    named = (
+        row | {name: of[-1 if row[name] is None else row[name]] for name, of in labels.items()}
+        for row in data
+    )
     return named if labels else data, set(data.column_names)

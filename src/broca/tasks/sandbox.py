@@ -11,6 +11,7 @@ memory.
 
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -23,6 +24,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -71,7 +73,8 @@ def fetching(allowed: bool, what: str) -> Iterator[None]:
     load = datasets.load_dataset
 
     def load_dataset(*args: Any, **kwargs: Any) -> Any:
-        for address in filter(_is_address, _texts([args, kwargs])):
+        texts = [*_texts([args, kwargs])]
+        for address in filter(_is_address, [*texts, *chain(*map(_in_card, texts))]):
             raise BadInput(
                 f"{what} fetches '{address}', which its file names: allow it with `fetch_urls`"
             )
@@ -87,6 +90,14 @@ def fetching(allowed: bool, what: str) -> Iterator[None]:
 
 def _is_address(text: str) -> bool:
     return "://" in text and not (text.startswith("hf://") and "::" not in text)
+
+
+def _in_card(folder: str) -> Iterator[str]:
+    """Yields the words of a data set's card that hold addresses, from which its data may come."""
+    for name in ("README.md", ".huggingface.yaml"):
+        if os.path.isfile(file := os.path.join(folder, name)):
+            text = Path(file).read_text(errors="replace")
+            yield from re.findall(r"\S+://\S+", text.split("\n---")[0] if name[0] == "R" else text)
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -18,7 +18,7 @@ def compare(options: CompareOptions) -> Comparison:
     Every model answers the same rows: random masks on the same items. The effects of components,
     and their differences from the first model, come from one regression with errors clustered by
     item. Components count as changed at a false discovery rate. Every selection is ablated in every
-    model on items that no search saw.
+    model on items that the search of the first run did not see.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.
@@ -26,10 +26,15 @@ def compare(options: CompareOptions) -> Comparison:
     run_options, rows, items = options.run_options, options.rows, options.items
     subjects = subjects_of(options.models, options.revisions)
     names, seed = tasks_of(subjects, options.tasks), seed_of(subjects, options.seed)
+    seeds = {subject.seed for subject in subjects}
     subjects = merged(subjects)
     selections = selections_of(subjects, options.heads)
     ablation = ablation_of(run_options.ablation_options, seed)
     collection = Collection(subjects, selections, rows, options.response, seed)
+    if seeds - {None, seed}:
+        collection.notes.append(
+            "runs of other seeds than the first searched on some of these items"
+        )
     stages = Stages(run_options.on_progress)
     with open_workspace(run_options.journal_options, run_options.executor_options) as space:
         for subject in subjects:

@@ -15,7 +15,7 @@ from broca.runs.folder import options_of_run
 from broca.runs.progress import Stages, silent
 from broca.runs.workspace import Workspace
 from broca.store import Journal
-from broca.tasks import Catalog
+from broca.tasks import Catalog, Task
 from broca.verbs.verify import verify
 
 
@@ -67,8 +67,9 @@ def explore(options: ExploreOptions) -> LivePage:
     sources = run_options.source_options
     catalog = Catalog(**asdict(sources))
     if tasks != "auto":
-        subject = replace(subject, tasks=tuple(catalog.names_of(tasks)))
-    catalog.require_names(subject.tasks)
+        given = tasks.split(",") if isinstance(tasks, str) else tasks
+        subject = replace(subject, tasks=(given,) if isinstance(given, Task) else tuple(given))
+    catalog.require_names(catalog.names_of(subject.tasks))
     if isinstance(run_options.journal_options.journal, Workspace):
         raise BadInput("`journal` must be a file: the page measures on a thread of its own")
     token = options.token or ""

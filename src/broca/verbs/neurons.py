@@ -83,7 +83,7 @@ def _erased(
                     after=run.score(name, located),
                     drop=run.lost(name, before, located),
                     random_drop=run.lost(name, before, mean),
-                    random_drops=tuple(float(np.mean(before - draw)) for draw in random),
+                    random_drops=tuple(run.lost(name, before, draw).value for draw in random),
                     excess=run.lost(name, mean, located),
                     log_probability_drop=run.difference(likelihood, after.log_probability[first]),
                 )

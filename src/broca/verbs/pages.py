@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import quote
 
 from broca.errors import BadInput
 from broca.results.base import Result
@@ -85,7 +86,7 @@ def view(folders: str | Path | Sequence[str | Path] = ".", *, out: str | Path = 
             entry_of(
                 result,
                 name=_relative(file.parent, Path.cwd()),
-                page=_relative(page, place) if page.is_file() else "",
+                page=quote(_relative(page, place)) if page.is_file() else "",
                 date=f"{written:%Y-%m-%d}",
             )
         )

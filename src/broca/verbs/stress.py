@@ -56,7 +56,7 @@ def stress(options: StressOptions) -> StressTest:
         stages.enter("reversal")
         reversals = reversal(run.observe, subject)
         stages.enter("transfer")
-        largest_change = self_patch(run.observe, subject)
+        self_patch(run.observe, subject)
         shifts = transfer(run.observe, subject)
         stages.enter("positive control")
         control_shift = positive_control(run.observe, subject)
@@ -72,7 +72,6 @@ def stress(options: StressOptions) -> StressTest:
             probe=probe,
             reversals=reversals,
             shifts=shifts,
-            self_patch=largest_change,
             positive_control=control_shift,
             verdict=label,
             text=text,

@@ -39,8 +39,7 @@ def verify(options: VerifyOptions) -> Verification:
     require_names(options.heads)
     ablation = ablation_of(run_options.ablation_options, seed)
     with open_run(
-        options.target, run_options, task=options.task,
-        others=[options.others, options.same_skill],
+        options.target, run_options, task=options.task, others=[options.others, options.same_skill],
     ) as opened:  # fmt: skip
         gated, stages = opened.model, opened.stages
         if found is not None and found.model.fingerprint != gated.fingerprint:
@@ -129,10 +128,7 @@ def claim_of(options: VerifyOptions) -> tuple[VerifyOptions, Localization | None
         )
     given = run_options.model_options.components
     if given not in (ModelOptions().components, found.components):
-        raise BadInput(
-            f"the run selected {found.components}, not {given}: leave `components` out, or name "
-            "`heads` and a model"
-        )
+        raise BadInput(f"the run selected {found.components}, not {given}: leave `components` out")
     ablation = AblationOptions(ablation=found.ablation.kind, scale=found.ablation.scale)
     run_options = replace(
         run_options,

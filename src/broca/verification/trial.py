@@ -120,7 +120,7 @@ class Trial:
         items = items or len(self.places[self.task])
         share = max(_FEWEST, items // max(1, len(self.others)))
         return {
-            name: _spread(self.places[name], share if name in self.others else items)
+            name: spread(self.places[name], share if name in self.others else items)
             for name in self.names
         }
 
@@ -129,13 +129,13 @@ class Trial:
 
         None stands for all items.
         """
-        return {name: _spread(self.places[name], items) for name in self.names}
+        return {name: spread(self.places[name], items) for name in self.names}
 
     def beside(self, items: int) -> Places:
         """Returns at most 10 items of every task but the claimed one, `items` of all together."""
         names = self.names[1:]
         count = min(_BESIDE, items // max(1, len(names)))
-        return {name: _spread(self.places[name], count) for name in names if count}
+        return {name: spread(self.places[name], count) for name in names if count}
 
     def responses(self, execute: Execute, masks: Bools, places: Places) -> dict[str, Values]:
         """Measures the responses of every task in `places`, `(masks, items)`; higher is better."""
@@ -164,13 +164,14 @@ class Trial:
         """Returns a score from responses to some of `count` items, spaced over the report items."""
         benchmark = self.benchmarks[name]
         scores = values if benchmark.higher_is_better else -values
-        positions = _spread(self.places[name], count)[drawn]
+        positions = spread(self.places[name], count)[drawn]
         return benchmark.aggregate(
             scores.tolist(), [self.items[position] for position in positions]
         )
 
 
-def _spread(positions: Ints, count: int | None) -> Ints:
+def spread(positions: Sequence[int] | Ints, count: int | None) -> Ints:
+    """Returns at most some positions, evenly spaced: all subtasks of a group are among them."""
     positions = np.asarray(positions, dtype=np.intp)
     if count is None or count >= len(positions):
         return positions

@@ -49,8 +49,7 @@ def ranking_table(result: Localization | Refit) -> Table:
         )
     return Table.of(
         "ranking", f"Estimated effect of every component, {order}", result.ranking,
-        component("name"),
-        Column(f"effect on {result.response}", "effect", fixed(4, sign=True)),
+        component("name"), Column(f"effect on {result.response}", "effect", fixed(4, sign=True)),
         Column("on the other tasks", lambda line: off_target.get(line.name), _SIGNED),
         Column("90 % low", lambda line: line.ci and line.ci[0], _SIGNED),
         Column("90 % high", lambda line: line.ci and line.ci[1], _SIGNED),
