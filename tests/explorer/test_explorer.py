@@ -2,12 +2,15 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from results.samples import make_atlas, make_result, make_stress
+from simulated import toy_verification
 
 from broca.errors import BadInput, BrocaError, UnknownName
 from broca.explorer import Explorer, ExplorerSubject
+from broca.results.base import ZEROED, AblationInfo
 
 
 def refused(*_, **__):
@@ -100,6 +103,10 @@ def test_results_bring_their_model_sets_effects_and_tasks(tmp_path):
     assert subject.sets == {"selected for adding": result.selected}  # nothing was verified
     assert ExplorerSubject.of(tmp_path / "v").sets == {"verified on adding": result.selected}
     assert ExplorerSubject.of(tmp_path / "a").sets == {"needed for adding": ("L0H0",)}
+    verified = toy_verification()
+    for ablation, shown in ((ZEROED, True), (AblationInfo("mean", 0.0), False)):
+        replace(verified, ablation=ablation).save(tmp_path / "v")
+        assert bool(ExplorerSubject.of(tmp_path / "v").verdict) == shown  # the page ablates to zero
     with pytest.raises(BadInput, match="is a stress test, which names no components"):
         ExplorerSubject.of(tmp_path / "s")
     (tmp_path / "config.json").write_text("{}")

@@ -2,13 +2,19 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from threading import Event
 
 import pytest
 
+import broca
 from broca.errors import BadInput, BrocaError
 from broca.explorer.measurer import ITEMS, WAITING, Measurer
-from broca.options import RunOptions
+from broca.options import RunOptions, TaskOptions
+
+PAIRS = [(f"sort {b} {a} =", f" {a} {b}") for a, b in product("abcd", "efgh")]
+    (f"sort {second} {first} =", f" {first} {second}") for first, second in product("abcd", "efgh")
+]
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +61,28 @@ def test_a_gate_in_between_and_a_gate_of_one(measurer):
     slopes = measurer.slopes("sorting", [])
     assert len(slopes) == len(measurer._model.components)
     assert min(slopes.values()) < 0
+
+
+def test_a_metric_is_the_first_task_s_and_added_files_are_no_controls(planted):
+    """Other tasks keep their metrics; a file is on the page, and in no other task's verdict."""
+    task_options = TaskOptions(metric="contains")
+    asked, given = {}, broca.Task.from_examples(PAIRS, name="mine")
+    page = Measurer(
+        planted.copy(),
+        RunOptions(task_options=task_options),
+        verify=lambda *_, **options: asked.update(options),
+        tasks=(given, "sorting", "mc_biology"),
+    )
+    page.add("five.jsonl", '{"prompt": "a", "answer": " b"}\n' * 5)
+    assert page.tasks() == ("mine", "sorting", "mc_biology", "five.jsonl")
+    for task, metric in (("mine", "contains"), ("mc_biology", None)):
+        page.score(task, [])
+        assert page._runs[task].options.task_options.metric == metric
+        page.verify(task, ["L0H0"])
+        assert "five.jsonl" not in asked["others"]
+        assert asked["run_options"].task_options.metric == metric
+    assert page.text(["L0H0"], 1.0).divergence == 0
+    page.close()
 
 
 def test_what_cannot_be_measured_is_refused(measurer):

@@ -211,6 +211,8 @@ def test_variables_of_the_chat_template_equal_hf(pair):
     assert plain.tokenizer_name != broca.tokenizer_name
     _, shorter = pair(tokenizer, arguments={"max_length": 32})
     _, other = pair(tokenizer, repetition_penalty=1.4)
-    assert len({plain.identity, shorter.identity, other.identity}) == 3
+    scaled = [BrocaLM("reference-small", ablate="L0H0", scale=s) for s in (1.5, 2, 0)]
+    assert len({lm.identity for lm in (plain, shorter, other, *scaled)}) == 6
+    assert [lm.get_model_info()["gate"] for lm in (plain, *scaled)] == [1.0, 1.5, 2.0, 0.0]
     with pytest.raises(BadInput, match="enable_thinking=True needs lm-eval's think_end_token"):
         BrocaLM("reference", enable_thinking=True)

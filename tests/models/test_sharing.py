@@ -132,11 +132,12 @@ def test_rows_at_the_end_of_the_positions_are_tested_at_their_length():
     assert GatedModel.wrap(model, tiny_tokenizer(), name="short").sharing(90).padding
 
 
-def test_a_model_that_answers_at_random_is_refused():
-    """A model whose logits change from run to run is refused by the name of its class."""
+@pytest.mark.parametrize("drawn", [slice(None), slice(1)], ids=["rows", "calls"])
+def test_a_model_that_answers_at_random_is_refused(drawn):
+    """A model whose logits change from row to row, or from call to call, is refused by its name."""
     gated = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="random")
     gated.model.model.embed_tokens.register_forward_hook(
-        lambda _module, _args, output: output + torch.randn_like(output)
+        lambda _module, _args, output: output + torch.randn_like(output[drawn, :1])
     )
     with pytest.raises(
         UnsupportedModel, match=r"'LlamaForCausalLM'.*tokens other answers each time"

@@ -190,10 +190,31 @@ def test_a_planted_function_is_not_run(tmp_path, verb, place):
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.parametrize("verb", ["verify", "explore", "rerun"])
+@pytest.mark.parametrize("within", [True, False])
+def test_a_task_file_of_a_folder_is_not_run(tmp_path, verb, within):
+    """A YAML file that a folder of others names, in it or elsewhere, is refused unread."""
+    folder = tmp_path / "out"
+    planted = (folder if within else tmp_path) / "planted.yaml"
+    folder.mkdir()
+    planted.write_text("task: planted\ndoc_to_text: !function planted.run\n")
+    planted.with_suffix(".py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    options = LocalizeOptions("reference-small", task="sorting", others=[str(planted)])
+    RunFolder.claim(folder, verb="localize", options=options, command=["broca"])
+    result = make_result()
+    model = replace(result.model, name="reference-small")
+    replace(result, model=model, task="sorting", others=(str(planted),)).save(folder)
+    more = {"from_scratch": True} if verb == "rerun" else {}
+    with pytest.raises(BadInput, match=f"names '{planted}'.* name it in `trust`"):
+        getattr(broca, verb)(folder, **more)
+    assert not (tmp_path / "ran").exists()
+
+
 @pytest.mark.parametrize(
     ("verb", "names"),
     [(verb, "model") for verb in ("verify", "explore", "stress", "rerun", "chat", "export")]
-    + [(verb, "task") for verb in ("verify", "explore", "rerun")],
+    + [(verb, "task") for verb in ("verify", "explore", "rerun")]
+    + [("verify", "data")],
 )
 def test_what_a_folder_names_elsewhere_is_confirmed(tmp_path, verb, names):
     """A model or a file of examples outside of the folder is named, and opened once trusted."""
@@ -201,6 +222,8 @@ def test_what_a_folder_names_elsewhere_is_confirmed(tmp_path, verb, names):
     theirs.write_text("no example")
     folder.mkdir()
     given = {"model": "reference-small", "task": "sorting", names: str(theirs)}
+    if names == "data":
+        given["task"] = f"data:{given.pop('data')}"
     options = LocalizeOptions.of(given)
     RunFolder.claim(folder, verb="localize", options=options, command=["broca"])
     make_result().save(folder)
