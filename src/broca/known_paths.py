@@ -60,7 +60,7 @@ def require_named(name: str, *, exactly: bool = False) -> None:
 
 def _paths(value: Any) -> Iterator[Path]:
     """Yields the paths that a value names; a result in memory names its model and tasks."""
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | set | frozenset):
         for inner in value:
             yield from _paths(inner)
     elif isinstance(value, str):

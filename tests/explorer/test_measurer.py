@@ -13,8 +13,6 @@ from broca.explorer.measurer import ITEMS, WAITING, Measurer
 from broca.options import RunOptions, TaskOptions
 
 PAIRS = [(f"sort {b} {a} =", f" {a} {b}") for a, b in product("abcd", "efgh")]
-    (f"sort {second} {first} =", f" {first} {second}") for first, second in product("abcd", "efgh")
-]
 
 
 @pytest.fixture(scope="module")

@@ -76,7 +76,8 @@ def test_addresses_are_fetched_only_if_allowed(tmp_path, tokenizer, address):
 def test_a_card_of_a_folder_names_no_address(tmp_path, tokenizer, asked):
     """Data of a folder whose card names an address are not fetched either."""
     config = "configs:\n- config_name: default\n  data_files: http://127.0.0.1:9/x.json\n"
-    (tmp_path / "README.md").write_text(f"---\n{config}---\nhttps://harmless.example\n")
+    card = tmp_path / "README.md"
+    card.write_text(f"---\nlicense_link: https://a.example\n{config}---\nhttps://b.example\n")
     write_task(tmp_path, "card", DOCUMENTS, dataset_path=str(tmp_path), dataset_kwargs={})
     name = asked if asked == "card" else f"data:{tmp_path}"
     with pytest.raises(BadInput, match=r"fetches 'http://127\.0\.0\.1:9/x\.json'"):

@@ -41,7 +41,10 @@ def neuron_tasks(
     benchmarks, splits = {}, {}
     for name in names:
         if name.startswith(PREFIX):
-            data = read_data_set(name, limit=limit, fields=options.columns)
+            data = read_data_set(
+                name, limit=limit, fields=options.columns,
+                fetch_urls=run.options.source_options.fetch_urls,
+            )  # fmt: skip
             benchmarks[name] = _of_examples(run.model, data, options.answer_tokens, task_options)
         else:
             benchmarks |= load_tasks(

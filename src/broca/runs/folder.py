@@ -143,7 +143,7 @@ class RunFolder:
     @property
     def options(self) -> Any:
         """The options of the verb whose run the folder contains."""
-        return msgspec.convert(_placed(self.record.options), OWNERS[self.record.verb])
+        return msgspec.convert(self.record.options, OWNERS[self.record.verb])
 
     @property
     def decisive(self) -> dict[str, Any]:
@@ -311,7 +311,7 @@ class _FinishedVerb(msgspec.Struct):
     def of(cls, folder: Path, options: Options, files: Sequence[Path]) -> _FinishedVerb:
         names = [os.path.relpath(file, folder) for file in files]
         stamps = _stamps(folder, options, files[0])
-        return cls(_placed(options.decisive()), versions(), names, stamps)
+        return cls(_placed(options.decisive(), PLACES | TASKS), versions(), names, stamps)
 
 
 def note_finished(folder: Path, verb: str, options: Options, files: Sequence[Path]) -> None:
@@ -345,7 +345,7 @@ def _finished(folder: Path) -> dict[str, _FinishedVerb]:
 def _stamps(folder: Path, options: Options, result: Path) -> dict[str, list[int]]:
     """Returns size and time of the files that the options name, of broca's, and of the result."""
     places = [result, Path(__file__).parent.parent]
-    for place in map(Path, _named(_placed(options.decisive()))):
+    for place in map(Path, _named(_placed(options.decisive(), PLACES | TASKS))):
         results = [place / kind.FILE for kind in KINDS[:3] if (place / kind.FILE).is_file()]
         places += results or [place]
     files = {
@@ -373,12 +373,12 @@ def _named(value: Any) -> Iterator[str]:
             yield from _named(inner)
 
 
-def _placed(options: Any) -> Any:
-    """Returns plain options in which files and folders have absolute paths."""
+def _placed(options: Any, names: Collection[str] = (*PLACES, "task")) -> Any:
+    """Returns plain options in which files and folders under some names have absolute paths."""
     if not isinstance(options, dict):
         return options
     return {
-        name: _absolute(value, task=name in TASKS) if name in PLACES | TASKS else _placed(value)
+        name: _absolute(value, task=name in TASKS) if name in names else _placed(value, names)
         for name, value in options.items()
     }
 

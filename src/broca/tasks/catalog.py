@@ -319,7 +319,8 @@ class Catalog:
         if name.startswith(PREFIX):
             require_named(name.removeprefix(PREFIX))
             limit = options.limit or 0
-            return read_data_set(name, limit=int(limit) if limit >= 1 else None)
+            rows = int(limit) if limit >= 1 else None
+            return read_data_set(name, limit=rows, fetch_urls=self._fetch_urls)
         if not names_file(name):
             return None
         require_named(name)

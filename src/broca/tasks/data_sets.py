@@ -16,7 +16,11 @@ from broca.tasks.examples import Task
 
 
 def read_data_set(
-    name: str, *, limit: int | None = None, fields: Mapping[str, str] | None = None
+    name: str,
+    *,
+    limit: int | None = None,
+    fields: Mapping[str, str] | None = None,
+    fetch_urls: bool = False,
 ) -> Task:
     """Reads a data set.
 
@@ -25,6 +29,7 @@ def read_data_set(
             (`openai/gsm8k/main`), a folder, or a file (JSON lines, a JSON array of objects, or a
             table).
         limit: Maximum number of rows to read, from the first.
+        fetch_urls: Whether the card of a folder may name addresses of its data.
         fields: The columns of `prompt` and `answer` if these are not their names.
 
     Returns:
@@ -35,7 +40,7 @@ def read_data_set(
         TaskUnusable: The data set has no rows.
     """
     name = name.removeprefix(PREFIX)
-    rows, columns = _rows(name)
+    rows, columns = _rows(name, fetch_urls)
     first = list(islice(rows, limit))
     if not first:
         raise TaskUnusable(f"data set '{name}' has no rows")
@@ -56,7 +61,7 @@ def read_data_set(
     return Task(PREFIX + name, capability=name, examples=tuple(examples), kind="loglikelihood")
 
 
-def _rows(name: str) -> tuple[Iterable[Any], set[str]]:
+def _rows(name: str, fetch_urls: bool) -> tuple[Iterable[Any], set[str]]:
     """Returns rows, with the names of labels in place of their numbers, and their columns."""
     import datasets
 
@@ -75,7 +80,7 @@ def _rows(name: str) -> tuple[Iterable[Any], set[str]]:
         owner, *others = name.split("/", 2)
         path, config = "/".join([owner, *others[:1]]), "".join(others[1:]) or None
     try:
-        with fetching(False, f"data set '{name}'"):
+        with fetching(fetch_urls, f"data set '{name}'"):
             data = datasets.load_dataset(path, config, split="train")
     except BrocaError:
         raise

@@ -24,12 +24,12 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
 import datasets
 import lm_eval.utils
+import yaml
 from jinja2 import Template
 from jinja2.sandbox import SandboxedEnvironment
 
@@ -73,8 +73,8 @@ def fetching(allowed: bool, what: str) -> Iterator[None]:
     load = datasets.load_dataset
 
     def load_dataset(*args: Any, **kwargs: Any) -> Any:
-        texts = [*_texts([args, kwargs])]
-        for address in filter(_is_address, [*texts, *chain(*map(_in_card, texts))]):
+        card = _card_of(str(args[0] if args else kwargs.get("path")))
+        for address in filter(_is_address, _texts([args, kwargs, card])):
             raise BadInput(
                 f"{what} fetches '{address}', which its file names: allow it with `fetch_urls`"
             )
@@ -92,12 +92,14 @@ def _is_address(text: str) -> bool:
     return "://" in text and not (text.startswith("hf://") and "::" not in text)
 
 
-def _in_card(folder: str) -> Iterator[str]:
-    """Yields the words of a data set's card that hold addresses, from which its data may come."""
-    for name in ("README.md", ".huggingface.yaml"):
+def _card_of(folder: str) -> list[Any]:
+    """Returns the files of data that the card of a data set in a folder names."""
+    found = []
+    for name, card in (("README.md", r"---\s*?\n(.*?)\n---"), (".huggingface.yaml", "(.*)")):
         if os.path.isfile(file := os.path.join(folder, name)):
-            text = Path(file).read_text(errors="replace")
-            yield from re.findall(r"\S+://\S+", text.split("\n---")[0] if name[0] == "R" else text)
+            front = re.match(card, Path(file).read_text(errors="replace"), re.DOTALL)
+            found.append((yaml.safe_load(front[1]) or {}).get("configs") if front else None)
+    return found
 
 
 def _texts(value: Any) -> Iterator[str]:
