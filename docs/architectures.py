@@ -395,6 +395,7 @@ def tried_once(kind: str, architecture: str, variant: dict[str, Any]) -> Trial:
         model = tiny_model(kind, architecture, variant)
     except Exception as error:  # noqa: BLE001  # a class may raise anything
         return Trial(kind, architecture, "not tried", _line(error))
+    torch.manual_seed(0)  # what a model draws does not depend on the classes before it
     try:
         gated = broca.load(model, letter_tokenizer())
         difference = effect = None

@@ -230,9 +230,7 @@ def test_a_set_is_verified(page):
     """Verifying a set gives a verdict with a link that opens the verification's page."""
     page.select_option("#sets", index=1)
     page.click("#verify")
-    page.locator("#verdict", has_text=re.compile(r"Verifying: .*[\d,]+ of [\d,]+ rows")).wait_for(
-        timeout=60_000
-    )
+    page.locator("#verdict", has_text="Verifying: ").wait_for(timeout=60_000)
     link = page.locator("#verdict a")
     link.wait_for(timeout=600_000)  # the machine may be busy
     with page.context.expect_page() as opened:
@@ -298,5 +296,5 @@ def test_the_command_names_the_set_its_gate_and_the_task(page):
     page.click("summary")
     page.click("#command")
     assert page.evaluate("window.copied") == (
-        "broca verify reference-small --task capitals --heads L2H5 --scale 0.5"
+        "broca verify reference-small --task capitals --heads L2H5 --scale 0.5 --components heads"
     )

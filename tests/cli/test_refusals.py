@@ -25,7 +25,7 @@ REFUSED = [
     (f"{ADDITION} --seed -1", "--seed must be at least 0"),
     (f"{ADDITION} --max-minutes inf", "--max-minutes must be at most"),
     (f"{ADDITION} --claim --no-verify", "leave --verify on"),
-    ("verify reference", "name the --heads of a model"),
+    ("verify reference", "or name --heads"),
     ("localize", "MODEL is missing"),
     (f"{ADDITION} --others addition", "not a control of itself"),
     (f"{ADDITION} --others sortin", "did you mean 'sorting'"),

@@ -483,7 +483,7 @@
   find("copy").addEventListener("click", () => copied("copy", [...off].join("+")));
   find("link").addEventListener("click", () => copied("link", location.href));
   find("command").addEventListener("click", () => copied("command",
-    `broca verify ${quoted(about.model)} --task ${quoted(chosen ?? "TASK")} --heads ${[...off].join("+")} --scale ${gate}${about.kinds === "heads" ? "" : ` --components ${about.kinds}`}`));
+    `broca verify ${quoted(about.model)} --task ${quoted(chosen ?? "TASK")} --heads ${[...off].join("+")} --scale ${gate} --components ${about.kinds}`));
   find("export").addEventListener("click", () => copied("export",
     `broca export ${quoted(about.model)} --heads ${[...off].join("+")} --scale ${gate} --to DIR`));
   find("json").addEventListener("click", () => {

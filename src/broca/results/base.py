@@ -289,7 +289,8 @@ class Result(ABC):
         path = Path(path)
         file = path / cls.FILE if path.is_dir() and cls.FILE else path
         if not file.is_file():
-            told = ", or name the `heads` of a model" if cls.VERB == "broca localize" else ""
+            hints = {"result.json": ", or name `heads`", "claim.json": ", with `claim`"}
+            told = hints.get(cls.FILE, "")
             raise BadInput(
                 f"'{file}' does not exist: run `{cls.VERB}` first and let it finish{told}"
             )

@@ -22,7 +22,7 @@ CLAIMED = ("specific", "partly specific")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Claim(Result, file="claim.json", verb="broca localize --claim"):
+class Claim(Result, file="claim.json", verb="broca localize"):
     """What a localization claims, with everything that a replication needs.
 
     Attributes:
