@@ -8,6 +8,7 @@ from threading import Event
 import pytest
 
 import broca
+from broca.engine import Progress
 from broca.errors import BadInput, BrocaError
 from broca.explorer.measurer import ITEMS, WAITING, Measurer
 from broca.options import RunOptions, TaskOptions
@@ -91,6 +92,17 @@ def test_what_cannot_be_measured_is_refused(measurer):
         measurer.score("sorting", ["L9H9"])
     assert measurer.tasks() == ("sorting", "reversing")
     assert measurer.busy[0] == ""
+
+
+def test_a_running_job_tells_its_rows(measurer):
+    """What the page shows of a running job has its stage and the rows of it."""
+    running, go_on = Event(), Event()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(measurer._do, "verifying", lambda: (running.set(), go_on.wait(60)))
+        assert running.wait(60)
+        measurer._hear("random sets", Progress(30, 1200, 9))
+        assert measurer.busy[0] == "verifying: random sets, 30 of 1,200 rows"
+        go_on.set()
 
 
 def test_a_queue_has_an_end(measurer):
