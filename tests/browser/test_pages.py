@@ -141,9 +141,10 @@ def test_the_first_screen_has_verdict_picture_evidence_and_items(open_page, page
     head.hover()
     assert re.search(r"\d", head.locator("title").text_content().removeprefix(framed))
     assert head.get_attribute("class").startswith("n16")
-    page.click("text=Every examined item")
-    assert page.locator('[data-table="samples"]').is_visible()
+    page.click("text=Every examined item")  # the address opens its part when the click is over
+    page.locator('[data-table="samples"]').wait_for()
     page.click("text=How it was made")
+    page.locator('#made [data-table="settings"]').wait_for()
     for setting in page.locator('#made [data-table="settings"] tbody tr').all():
         assert len(setting.locator("td, th").last.inner_text().split()) > 1
 
