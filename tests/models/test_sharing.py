@@ -132,12 +132,14 @@ def test_rows_at_the_end_of_the_positions_are_tested_at_their_length():
     assert GatedModel.wrap(model, tiny_tokenizer(), name="short").sharing(90).padding
 
 
-@pytest.mark.parametrize("drawn", [slice(None), slice(1)], ids=["rows", "calls"])
-def test_a_model_that_answers_at_random_is_refused(drawn):
-    """A model whose logits change from row to row, or from call to call, is refused by its name."""
+@pytest.mark.parametrize(
+    ("drawn", "by"), [(slice(None), 1), (slice(1), 1), (slice(1), 0)], ids=["rows", "calls", "none"]
+)
+def test_a_model_that_answers_at_random_is_refused(drawn, by):
+    """A model that draws anew for rows or calls is refused by its name, even if all draws agree."""
     gated = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="random")
     gated.model.model.embed_tokens.register_forward_hook(
-        lambda _module, _args, output: output + torch.randn_like(output[drawn, :1])
+        lambda _module, _args, output: output + by * torch.randn_like(output[drawn, :1])
     )
     with pytest.raises(
         UnsupportedModel, match=r"'LlamaForCausalLM'.*tokens other answers each time"

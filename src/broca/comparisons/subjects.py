@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,8 @@ class ComparedSubject:
         tasks: Tasks of its result.
         selections: Task and names of the components of every selection of its result.
         seed: Seed of its result.
+        task_options: Task options of its result.
+        folder: Folder of its result, None if that is in memory.
     """
 
     label: str
@@ -42,6 +44,8 @@ class ComparedSubject:
     tasks: tuple[str, ...] = ()
     selections: tuple[tuple[str, tuple[str, ...]], ...] = ()
     seed: int | None = None
+    task_options: dict[str, Any] = field(default_factory=dict)
+    folder: Path | None = None
 
     @classmethod
     def of(cls, compared: Comparable) -> ComparedSubject:
@@ -50,6 +54,7 @@ class ComparedSubject:
         Raises:
             BadInput: The result is neither a localization nor an atlas.
         """
+        place = None
         if isinstance(compared, str | Path):
             place = Path(compared).expanduser()
             if not place.exists() or holds_model(place):
@@ -65,13 +70,14 @@ class ComparedSubject:
             return cls(compared.name, compared)
         if isinstance(compared, Localization):
             sets, seed = {compared.task: compared.selected}, compared.search.seed
+            asked = compared.task_options
         else:
             sets = {task.name: compared.selected(task.name) for task in compared.tasks}
-            seed = compared.seed
+            seed, asked = compared.seed, {}
         model = compared.model
         return cls(
             model.name, model.name, model.revision, model.fingerprint, tuple(sets),
-            tuple((task, names) for task, names in sets.items() if names), seed,
+            tuple((task, names) for task, names in sets.items() if names), seed, asked, place,
         )  # fmt: skip
 
     def require_weights(self, model: GatedModel) -> None:

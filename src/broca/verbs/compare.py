@@ -1,11 +1,20 @@
 """`compare`: the differences between models, or runs, on the same masks and items."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from broca.comparisons.collection import Collection
-from broca.comparisons.subjects import merged, seed_of, selections_of, subjects_of, tasks_of
-from broca.options import CompareOptions, verb
+from broca.comparisons.subjects import (
+    ComparedSubject,
+    merged,
+    seed_of,
+    selections_of,
+    subjects_of,
+    tasks_of,
+)
+from broca.options import CompareOptions, TaskOptions, verb
 from broca.results.comparison import Comparison
+from broca.runs.folder import options_of_run, with_recorded
 from broca.runs.progress import Stages
 from broca.runs.session import ablation_of, open_run, open_workspace
 from broca.runs.task_sets import equal_tasks, load_tasks
@@ -23,8 +32,9 @@ def compare(options: CompareOptions) -> Comparison:
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    run_options, rows, items = options.run_options, options.rows, options.items
     subjects = subjects_of(options.models, options.revisions)
+    options = as_measured(options, subjects)
+    run_options, rows, items = options.run_options, options.rows, options.items
     names, seed = tasks_of(subjects, options.tasks), seed_of(subjects, options.seed)
     seeds = {subject.seed for subject in subjects}
     subjects = merged(subjects)
@@ -35,6 +45,9 @@ def compare(options: CompareOptions) -> Comparison:
         collection.notes.append(
             "runs of other seeds than the first searched on some of these items"
         )
+    asked = [subject.task_options for subject in subjects if subject.seed is not None]
+    if any(other != asked[0] for other in asked):
+        collection.notes.append("all models are asked as the first run was, some runs otherwise")
     stages = Stages(run_options.on_progress)
     with open_workspace(run_options.journal_options, run_options.executor_options) as space:
         for subject in subjects:
@@ -67,3 +80,17 @@ def compare(options: CompareOptions) -> Comparison:
                 )  # fmt: skip
                 collection.measure(run, subject.label)
     return collection.compared(ablation, level=options.level)
+
+
+def as_measured(options: CompareOptions, subjects: Sequence[ComparedSubject]) -> CompareOptions:
+    """Completes the options by those of the first run; each task has its own metric."""
+    run = next((subject for subject in subjects if subject.tasks), None)
+    if run is None:
+        return options
+    run_options = options.run_options
+    known = with_recorded(run_options.task_options, TaskOptions.of(run.task_options))
+    run_options = replace(run_options, task_options=known)
+    if run.folder is not None:
+        run_options = options_of_run(run.folder, run_options, with_journal=False)
+    known = replace(run_options.task_options, metric=None)
+    return replace(options, run_options=replace(run_options, task_options=known))
