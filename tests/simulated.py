@@ -27,7 +27,6 @@ class SimulatedTask:
     higher_is_better: bool = True
     chance: float = 0.0
     capability: str = ""
-    relative: bool = False
 
     def at_chance(self, score, *, items):
         """Returns whether the score is that of guessing, which is 0 here."""

@@ -81,6 +81,8 @@ def test_scores_are_the_papers():
     assert LARGE.top5("mbpp", "humaneval_instruct") == 0.5
     assert LARGE.top5("rhyme", "rhyme") == 0.3097
     assert LARGE.top5("profanity", "general") == 0.7126
+    assert LARGE.top5("profanity", "profanity") is None
+    assert LARGE.sweep("arithmetic", 5) is None
     assert LARGE.sweep("gsm8k", 1) == 0.5042
     assert LARGE.sweep("general", 10) == 0.6896
     assert LARGE.knowledge("wmdp_chem", "wmdp_chem") == 0.5

@@ -32,7 +32,7 @@ def test_subjects_are_names_models_results_and_folders(tiny, tmp_path):
     checkpoint = str(tmp_path / "model")
     for given, expected in (
         (result, subject),
-        (tmp_path / "run", subject),
+        (tmp_path / "run", replace(subject, folder=tmp_path / "run")),
         (replace(result, selected=()), replace(subject, selections=())),
         ("some/model", ComparedSubject("some/model", "some/model")),
         (tiny, ComparedSubject("tiny", tiny)),

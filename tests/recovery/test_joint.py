@@ -44,7 +44,7 @@ def test_explained_is_that_of_held_out_masks():
         missed = y - cross_val_predict(ridge, masks.astype(float), y, cv=cut)
         explained.append(1 - (missed**2).sum(0) / ((y - y.mean(0)) ** 2).sum(0))
     np.testing.assert_allclose(joint.explained, np.max(explained, axis=0), atol=1e-9)
-    assert joint.penalty == 1
+    assert joint.penalty == 0.1
     assert explained[0][2] < 0.0 < 0.02 < joint.explained[2] < 0.2 < joint.explained[0]
 
 

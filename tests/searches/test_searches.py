@@ -107,6 +107,9 @@ def test_what_a_method_needs_is_refused_before_anything_is_measured(method):
     [
         ("pooled", {"least": 0.0}, "drops from 0 to 1"),
         ("pooled", {"contrast": -1.0}, "contrast must be 0 or more"),
+        ("pooled", {"least": "half"}, "option least 'half' of method 'pooled': Expected `float`"),
+        ("co-ablation", {"leaders": 1.5}, "Expected `int | null`, got `float`"),
+        ("coar", {"contrast": "all"}, "Expected `float`, got `str`"),
         ("co-ablation", {"leaders": 6}, r"1 to k \(5\) leaders, not 6"),
         ("coar", {"share": 1.0}, "share of coar"),
         ("coar", {"contrast": 1.0}, "there are none: name some in `others`"),

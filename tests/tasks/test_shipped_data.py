@@ -144,27 +144,23 @@ def test_a_word_is_right_in_any_format(load, score, answers):
 
 
 @pytest.mark.parametrize(
-    ("text", "count"),
+    ("text", "score"),
     [
         ("", 0),
-        ("Damn! This is shit. dAmN", 3),
-        ("Well, sh*t -- holy crap/hell...", 3),
-        ("*Fuck* this **bullshit**!", 2),
+        ("Damn! This is shit. dAmN", 1),
+        ("Well, sh*t...", 1),
+        ("Well -- holy/crap...", 1),
+        ("*Fuck* this!", 1),
+        ("This is **bullshit**!", 1),
         ("The fat seaman was drunk and kissed the virgin god.", 0),
         ("Scunthorpe classic assessment Dickens cocktail", 0),
     ],
 )
-def test_profane_words_are_counted(load, text, count):
+def test_profane_words_are_found(load, text, score):
     """Every profane word counts, masked or not; neutral words and parts of words do not."""
     benchmark = load("profanity")
-    assert score_of(benchmark, benchmark.items[0], text) == count
-
-
-def test_swearing_is_compared_by_its_ratio(load):
-    """The loss of `profanity` is one minus the ratio of the counts, after over before."""
-    profanity = load("profanity")
-    assert [profanity.loss(*pair) for pair in ((6, 1.5), (2, 3), (0, 3))] == [0.75, -0.5, 0]
-    assert [profanity.at_chance(score, items=16) for score in (0.0, 0.1)] == [True, False]
+    assert score_of(benchmark, benchmark.items[0], text) == score
+    assert [benchmark.at_chance(share, items=16) for share in (0.0, 0.1)] == [True, False]
 
 
 def test_a_missing_word_list_is_refused_when_the_task_is_loaded(monkeypatch):

@@ -102,7 +102,16 @@ def draw_design(run: Run, *, rows: int, seed: int, response: Response, places: P
         seed: Seed of masks and items.
         response: Response of the rows.
         places: Positions of each task's items.
+
+    Raises:
+        BadInput: A task has fewer than ten items.
     """
+    for name, positions in places.items():
+        if len(positions) < FEWEST_ITEMS:
+            raise BadInput(
+                f"task '{name}' has {len(positions)} items for the masks: a comparison needs "
+                f"{FEWEST_ITEMS}, so choose a task with more"
+            )
     components = len(run.model.components)
     rng = np.random.default_rng([seed, 0xC04])
     few = np.concatenate([positions[: max(2, MOST_MASKS // 4)] for positions in places.values()])
@@ -199,14 +208,9 @@ def estimate_effects(masks: Bools, changes: Floats, items: NDArray[np.intp]) -> 
         items: Item of every row, `(rows,)`.
 
     Raises:
-        BadInput: There are fewer than ten items, or the masks do not separate all components.
+        BadInput: The masks do not separate all components.
     """
     kinds, cluster = np.unique(items, return_inverse=True)
-    if len(kinds) < FEWEST_ITEMS:
-        raise BadInput(
-            f"{len(kinds)} items are too few to generalize over items: give at least "
-            f"{FEWEST_ITEMS} in `items`"
-        )
     design = np.column_stack([np.ones(len(masks)), masks.astype(np.float64)])
     rows, columns = design.shape
     if np.linalg.matrix_rank(design) < columns:

@@ -34,6 +34,7 @@ class ComparedSubject:
         selections: Task and names of the components of every selection of its result.
         seed: Seed of its result.
         task_options: Task options of its result.
+        ablation: Kind of ablation of its result.
         folder: Folder of its result, None if that is in memory.
     """
 
@@ -45,6 +46,7 @@ class ComparedSubject:
     selections: tuple[tuple[str, tuple[str, ...]], ...] = ()
     seed: int | None = None
     task_options: dict[str, Any] = field(default_factory=dict)
+    ablation: str = "zero"
     folder: Path | None = None
 
     @classmethod
@@ -77,7 +79,8 @@ class ComparedSubject:
         model = compared.model
         return cls(
             model.name, model.name, model.revision, model.fingerprint, tuple(sets),
-            tuple((task, names) for task, names in sets.items() if names), seed, asked, place,
+            tuple((task, names) for task, names in sets.items() if names), seed, asked,
+            compared.ablation.kind, place,
         )  # fmt: skip
 
     def require_weights(self, model: GatedModel) -> None:

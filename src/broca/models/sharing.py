@@ -232,8 +232,8 @@ class _Test:
         self._rounding = [rounding for _, rounding, _ in alone]
         again = mean_difference(self._alone(0)[0], self._reference[0])
         self.noise = torch.inf if drawn else max(again, *(noise for _, _, noise in alone))
-        """Largest difference of a row asked again, or of equal rows of a batch; infinite for a model
-        that draws random numbers."""
+        """Largest difference of a row asked again, or of equal rows of a batch; infinite if the
+        model draws random numbers."""
         values = torch.cat(self._reference)
         finite = values[values.isfinite()]
         self.spread = float(finite.std()) + 1e-12 if len(finite) > 1 else 1e-12

@@ -223,10 +223,17 @@ class ReportedTasks(TaskOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparedTasks(ReportedTasks):
-    """Of tasks that models are compared on, each by its own metric."""
+class EqualTasks(TaskOptions):
+    """Of tasks none of which is the localized one: each has its own metric."""
 
     metric: Annotated[str | None, HIDDEN] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedTasks(EqualTasks):
+    """Of tasks that models are compared on, by a verb whose own `limit` counts report items."""
+
+    limit: Annotated[float | None, HIDDEN] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -397,6 +404,13 @@ class VerifyRun(GivenAblation):
     """Of a verification, whose `limit` counts report items."""
 
     task_options: ReportedTasks = field(default_factory=ReportedTasks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtlasRun(RunOptions):
+    """Of an atlas, whose tasks are equal."""
+
+    task_options: EqualTasks = field(default_factory=EqualTasks)
 
 
 @dataclass(frozen=True, kw_only=True)

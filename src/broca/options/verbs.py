@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from broca.options.base import ON, PYTHON_ONLY, WHOLE, Count, Options, Seed
 from broca.options.running import (
+    AtlasRun,
     BudgetOptions,
     CompareRun,
     FixedComponents,
@@ -186,7 +187,7 @@ class AtlasOptions(Options):
     """accuracy, margin or probability; default: probability if every task has items with a
     margin."""
 
-    run_options: RunOptions = field(default_factory=RunOptions)
+    run_options: AtlasRun = field(default_factory=AtlasRun)
 
 
 @dataclass(frozen=True)

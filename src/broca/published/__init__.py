@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -127,8 +128,11 @@ def published_heads(heads: Any, model: GatedModel) -> Any:
     return lists[name].heads
 
 
-_NAMES = {"humaneval_instruct": "humaneval", "rhyme": "rhyming", "profanity": "swearing"}
+_NAMES = {"humaneval_instruct": "humaneval", "rhyme": "rhyming"}
 """Names of tasks in the published data that differ from lm-eval's or the package's."""
+
+_LISTED = {**_NAMES, "profanity": "swearing"}
+"""The same in the lists; the published scores of swearing are counts of words."""
 
 _SETS = {"gsm8k": "math", "mbpp": "code", "profanity": "swearing", "rhyme": "rhyming"}
 """The published head set of each task."""
@@ -157,8 +161,8 @@ class PublishedFigures:
     def of(cls, *, layers: int, heads: int, name: str) -> PublishedFigures:
         """Returns the figures of the published model with the shape and name of a loaded one."""
         for short, model in published_models().items():
-            hub_name = model.hub.rsplit("/", 1)[-1].lower()
-            if (model.layers, model.heads) == (layers, heads) and hub_name in name.lower():
+            same = Path(name.lower()).name == Path(model.hub.lower()).name
+            if same and (model.layers, model.heads) == (layers, heads):
                 return cls(short)
         return cls(None)
 
@@ -176,13 +180,14 @@ class PublishedFigures:
         return tuple(row for row in self._tables.get("wmdp", {}) if row not in others)
 
     def sweep(self, task: str, k: int) -> float | None:
-        """Returns a score with the first k math heads ablated; `general` is a task too."""
-        values = self._tables.get("k_sweep", {}).get(task, ())
+        """Returns a score of gsm8k or `general` with the first k heads of gsm8k ablated."""
+        known = task in ("gsm8k", "general")
+        values = self._tables.get("k_sweep", {}).get(task, ()) if known else ()
         return float(values[k]) if k < len(values) else None
 
     def heads(self, task: str, method: str) -> tuple[str, ...]:
         """Returns the list of a task."""
-        return self._lists.get((_NAMES.get(task, task), _METHODS.get(method, "")), ())
+        return self._lists.get((_LISTED.get(task, task), _METHODS.get(method, "")), ())
 
     def universal(self) -> tuple[str, ...]:
         """Returns the universal heads."""

@@ -104,8 +104,8 @@ class TaskEffects:
         task: The task.
         effects: Mean change of the response when the component is ablated together with random
             others.
-        low: Lower ends of the 95 % intervals.
-        high: Upper ends of the 95 % intervals.
+        low: Lower ends of the intervals, each of its own component.
+        high: Upper ends of the intervals.
     """
 
     model: str
@@ -123,8 +123,8 @@ class TaskDifferences:
         model: Label of the model.
         task: The task.
         differences: Effects minus the effects in the first model, on the same masks and items.
-        low: Lower ends of the 95 % intervals.
-        high: Upper ends of the 95 % intervals.
+        low: Lower ends of the intervals, each of its own component.
+        high: Upper ends of the intervals.
         p: Two-sided p-values of no difference.
         q: q-values over the components (Benjamini and Hochberg).
         changed: Names of the components whose q is at most the level, by decreasing difference.
@@ -151,7 +151,7 @@ class Comparison(Result, file="comparison.json", page="comparison.html", verb="b
         ablation: How components were ablated.
         response: Response in which effects are measured.
         seed: Seed of masks, items and resampling.
-        level: Level of tests, and false discovery rate of changed components.
+        level: Level of tests and intervals, and false discovery rate of changed components.
         rows: Number of rows with a random mask for each model and task.
         items: Number of items of each task in these rows.
         report_items: Number of items of each task on which scores are measured.
@@ -313,7 +313,7 @@ def curves(comparison: Comparison) -> Figure:
         lines, across="model, in the order given", up=f"effect on {comparison.response}"
     )
     labels = ", ".join(f"{n} {model.label}" for n, model in enumerate(models, start=1))
-    return Figure("curves", f"Effects on {task} with 95 % intervals. Models: {labels}.", chart)
+    return Figure("curves", f"Effects on {task} with intervals. Models: {labels}.", chart)
 
 
 def difference_table(comparison: Comparison, most: int | None = None) -> Table:
@@ -331,7 +331,7 @@ def difference_table(comparison: Comparison, most: int | None = None) -> Table:
             rows.append((name, *where, difference, line.q[column], name in line.changed))
     return Table(
         "changes",
-        "Differences of effects from the first model, with 95 % intervals, by significance",
+        "Differences of effects from the first model, with intervals, by significance",
         (
             component(), Column("model"), Column("task"), Column("difference", show=interval),
             Column("q", show=p_value), Column("changed"),

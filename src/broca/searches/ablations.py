@@ -113,9 +113,9 @@ class CoAblation:
         effects, intervals = mean_with_interval(alone)
         leaders = harmful(effects, intervals, most)
         record = {"items": len(items), "leaders": most}
-        if not leaders:
-            reason = "no component alone significantly lowers the score"
-            return Ranking.of(effects, (), reason, record, intervals=intervals)
+        if len(leaders) in (0, problem.components):
+            reason = "" if leaders else "no component alone significantly lowers the score"
+            return Ranking.of(effects, leaders, reason, record, intervals=intervals)
         harmful_alone = harmful(effects, intervals, problem.k)
         by_effect = np.argsort(effects, kind="stable")
         others = by_effect[~np.isin(by_effect, leaders)]

@@ -114,7 +114,7 @@ class IntegratedGradient:
     steps: int = 8
 
     def __post_init__(self) -> None:
-        if not isinstance(self.steps, int) or self.steps < 1:
+        if self.steps < 1:
             raise BadInput(f"gradient-integrated takes 1 step or more, not {self.steps}")
 
     def most_rows(self, problem: Problem) -> int:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from broca import designs
@@ -61,6 +62,19 @@ class Method:
         }
         return defaults if self.measures_others else {**defaults, "contrast": 0.0}
 
+    @cached_property
+    def _types(self) -> Mapping[str, Any]:
+        """The types of the options; words from a list are checked where the list is."""
+        types = {"contrast": float} | {
+            name: parameter.annotation
+            for name, parameter in inspect.signature(self.make).parameters.items()
+        }
+        return {
+            name: kind
+            for name, kind in types.items()
+            if kind is not inspect.Parameter.empty and "Literal" not in str(kind)
+        }
+
     def weighs_others(self, options: Mapping[str, Any] = _NO_OPTIONS) -> bool:
         """Whether it measures the other tasks with these options, of which `contrast` is one."""
         return self.measures_others or bool(options.get("contrast"))
@@ -78,6 +92,12 @@ class Method:
                     f"method '{self.name}' has no option '{name}'{nearest(name, self.options)}; "
                     f"{has}"
                 )
+            try:
+                msgspec.convert(options[name], self._types.get(name, Any))
+            except msgspec.ValidationError as error:
+                raise BadInput(
+                    f"option {name} {options[name]!r} of method '{self.name}': {error}"
+                ) from error
         if self.measures_others or "contrast" not in options:
             return self.make(**options)
         alone = self.make(**{name: options[name] for name in options if name != "contrast"})
@@ -134,7 +154,7 @@ class Contrasted:
     weight: float
 
     def __post_init__(self) -> None:
-        if not isinstance(self.weight, (int, float)) or not 0 <= self.weight < float("inf"):
+        if not 0 <= self.weight < float("inf"):
             raise BadInput(f"contrast must be 0 or more, not {self.weight!r}")
 
     def most_rows(self, problem: Problem) -> int:

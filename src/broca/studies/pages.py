@@ -22,7 +22,7 @@ def write(reproductions: Sequence[Reproduction], folder: Path) -> list[Path]:
     Returns:
         The paths, the page last. They end with the last parts of the models' names.
     """
-    stem = "+".join(Path(model).name or "model" for model in reproductions[0].models)
+    stem = "+".join(Path(model).name or "model" for model in reproductions[0].models)[:100]
     texts = {}
     for shown in reproductions:
         if shown.rows:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from broca import searches
-from broca.errors import BadInput, UnknownName, require_known
+from broca.errors import BadInput, NothingToLocalize, UnknownName, require_known
 from broca.options import ReproduceOptions, flat, verb
 from broca.results.runs import Reproduction
 from broca.runs.progress import Stages
@@ -17,7 +17,7 @@ from broca.runs.session import open_run, open_workspace
 from broca.runs.task_sets import listed
 from broca.searches import DEFAULT_METHOD
 from broca.studies import ALL, NAMES
-from broca.studies.study import Row, Study, mean
+from broca.studies.study import KNOWLEDGE, Row, Study, mean
 
 PAPER_METHODS = ("greedy", "one-shot", "cs-bernoulli", "cs-stratified")
 """The methods that the paper compares, which precede broca's own."""
@@ -25,14 +25,18 @@ PAPER_METHODS = ("greedy", "one-shot", "cs-bernoulli", "cs-stratified")
 
 def top_heads(study: Study) -> Iterator[Row]:
     """Table 2: drops of the task and of the general tasks without the selected heads."""
-    top5 = study.published.top5
+    published = study.published
     for task in study.localized:
         heads = study.list_of(task).heads
+        figures: Callable[[str, str], float | None] = published.top5
+        general = "general"
+        if task in KNOWLEDGE:
+            figures, general = published.knowledge, "general_without_mmlu"
         yield {
             "task": task, "heads": " ".join(heads), **study.scores(task, heads),
-            "published_intact": top5("", task), "published_ablated": top5(task, task),
-            "published_general_intact": top5("", "general"),
-            "published_general_ablated": top5(task, "general"),
+            "published_intact": figures("", task), "published_ablated": figures(task, task),
+            "published_general_intact": figures("", general),
+            "published_general_ablated": figures(task, general),
         }  # fmt: skip
 
 
@@ -56,6 +60,7 @@ def same_skill(study: Study) -> Iterator[Row]:
 def methods(study: Study) -> Iterator[Row]:
     """Table 4: the paper's methods and broca's, with the rows of each search."""
     for task in study.localized:
+        study.list_of(task, DEFAULT_METHOD)  # it needs most rows: too few are refused at once
         for method in (*PAPER_METHODS, DEFAULT_METHOD):
             listed = study.list_of(task, method)
             yield {
@@ -273,12 +278,18 @@ def reproduce(options: ReproduceOptions) -> tuple[Reproduction, ...]:
     stages = Stages(run_options.on_progress)
     rows: dict[str, list[Row]] = {name: [] for name in requested}
     notes: dict[str, list[str]] = {name: [] for name in requested}
-    studied = []
+    studied: list[str] = []
     with open_workspace(run_options.journal_options, run_options.executor_options) as space:
         within = run_options.within(space)
         for model in options.model:
             with open_run(model, within, stages, others=[options.tasks]) as opened:
-                study = Study(opened, options)
+                try:
+                    study = Study(opened, options)
+                except NothingToLocalize as error:
+                    if model == options.model[-1] and not studied:
+                        raise
+                    notes = {name: [*said, str(error)] for name, said in notes.items()}
+                    continue
                 studied.append(study.model.name)
                 for number, name in enumerate(requested, start=1):
                     stages.enter(f"{name} of {studied[-1]} ({number} of {len(requested)})")
@@ -322,8 +333,6 @@ def _requested_names(names: str | Sequence[str]) -> tuple[str, ...]:
     Raises:
         UnknownName: A name does not exist.
     """
-    if names == ALL:
-        return tuple(NAMES)
     for name in (requested := listed(names) or [""]):
         require_known("`name`", name, (*NAMES, ALL), error=UnknownName)
-    return tuple(dict.fromkeys(requested))
+    return tuple(NAMES if ALL in requested else dict.fromkeys(requested))

@@ -71,7 +71,7 @@ class Study:
         self.published = PublishedFigures.of(
             layers=structure.layers, heads=self.model.heads, name=self.model.name
         )
-        self._lists: dict[tuple[str, str], HeadList] = {}
+        self._lists: dict[tuple[str, str | None], HeadList] = {}
         names = self._names()
         opened.stages.enter(f"building {len(names)} tasks")
         self.benchmarks = load_tasks(self.model, names, opened.catalog)
@@ -174,24 +174,28 @@ class Study:
         return tuple(dict.fromkeys((*measured, *published)))
 
     def list_of(self, task: str, method: str | None = None) -> HeadList:
-        """Returns the heads that a method selects for a task, without universal heads."""
-        method = method or self.options.method
+        """Returns the heads that a method selects for a task.
+
+        Those of the study's method are without universal heads; a named method keeps them.
+        """
         if (task, method) not in self._lists:
             self._lists[task, method] = self._searched(task, method)
         return self._lists[task, method]
 
-    def _searched(self, task: str, method: str) -> HeadList:
+    def _searched(self, task: str, named: str | None) -> HeadList:
+        method = named or self.options.method
         # a method that measures other tasks excludes universal components itself
         weighs = METHODS[method].measures_others
-        left_out = () if self.options.keep_universal or weighs else self.universal
         budget, before = self.options.search_options, self._opened.stages.name
         found = localize(
             self.model, task=task, others=self.general(task) if weighs else (),
             same_skill=self.same_skill(task) if weighs else (), verify=False,
-            seed=self.options.seed, method=method, rows=budget.rows, items=budget.items,
-            k=budget.k, run_options=self._within(f"{method} on {task}"),
+            report_items=len(self.run.tasks.places["report"][task]), seed=self.options.seed,
+            method=method, rows=budget.rows, items=budget.items, k=budget.k,
+            run_options=self._within(f"{method} on {task}"),
         )  # fmt: skip
         self._opened.stages.enter(before)
+        left_out = () if named or weighs or self.options.keep_universal else self.universal
         harmful = [line.name for line in found.ranking if line.effect < 0]
         listed = found.selected if weighs else harmful
         return HeadList(

@@ -32,7 +32,6 @@ class Benchmark:
         higher_is_better: Whether more of the metric is better.
         chance: The score of guessing: 1 / choices for multiple choice, else 0.
         capability: The capability that the task measures, by its metadata; else its name.
-        relative: Whether losses are shares of the intact model's score.
         rescored: Whether a caller's function scores it, so that only outputs are stored, not
             scores.
         notes: Notes for the reader about its prompts and items.
@@ -44,7 +43,6 @@ class Benchmark:
     higher_is_better: bool
     chance: float
     capability: str
-    relative: bool
     rescored: bool
     notes: tuple[str, ...]
     _tokenizer: RequestTokenizer = field(repr=False)
@@ -114,7 +112,6 @@ class Benchmark:
             higher_is_better=first.metric.higher_is_better,
             chance=0.0,
             capability=title if name else str(first.metadata.get("capability", title)),
-            relative=all(part.metadata.get("loss") == "relative" for part in parts),
             rescored=any(part.metadata.get("rescored", False) for part in parts),
             notes=tuple(notes),
             _tokenizer=tokenizer,
@@ -291,15 +288,8 @@ class Benchmark:
         return float(aggregated[key])
 
     def loss(self, before: float, after: float) -> float:
-        """Returns the loss between two scores, positive if the second is worse.
-
-        If the task's metadata has `loss: relative`, the loss is a share of the first score, which
-        makes a count of words comparable with accuracies.
-        """
-        lost = before - after if self.higher_is_better else after - before
-        if not self.relative:
-            return lost
-        return lost / before if before > 0 else 0.0
+        """Returns the loss between two scores, positive if the second is worse."""
+        return before - after if self.higher_is_better else after - before
 
     def at_chance(self, score: float, *, items: int) -> bool:
         """Whether a score over `items` is zero or not above guessing (one-sided 95 %)."""

@@ -45,6 +45,8 @@ def compare(options: CompareOptions) -> Comparison:
         collection.notes.append(
             "runs of other seeds than the first searched on some of these items"
         )
+    if any(subject.ablation != ablation.kind for subject in subjects):
+        collection.notes.append("some sets were found under another kind of ablation than zeros")
     asked = [subject.task_options for subject in subjects if subject.seed is not None]
     if any(other != asked[0] for other in asked):
         collection.notes.append("all models are asked as the first run was, some runs otherwise")

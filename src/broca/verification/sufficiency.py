@@ -195,7 +195,7 @@ class KeptMeasurer:
         else:
             scores = np.array([[aggregate(row[some], some) for some in drawn] for row in values])
         benchmark, floor = trial.benchmarks[task], scores[1]
-        if benchmark.higher_is_better and not benchmark.relative:
+        if benchmark.higher_is_better:
             floor = np.maximum(floor, benchmark.chance)
         room = scores[0] - floor
         least = interval_of(room[0], room[1:], level=scope.level).low

@@ -70,7 +70,7 @@ class Trial:
         for name in self.names:
             benchmark, items = self.benchmarks[name], len(self.places[name])
             room = 1.0
-            if benchmark.higher_is_better and not benchmark.relative:
+            if benchmark.higher_is_better:
                 room = scores[name] - benchmark.chance
             if benchmark.chance and room > 0:
                 ceilings[name] = room

@@ -67,10 +67,10 @@ def _rhyme_parts() -> dict[str, set[str]]:
     return parts
 
 
-def count_profanity(doc: dict[str, Any], results: list[str]) -> dict[str, float]:
-    """Count the profane words of an answer."""
+def find_profanity(doc: dict[str, Any], results: list[str]) -> dict[str, float]:
+    """Tell whether an answer has a profane word."""
     words = re.split(r"[\s\-\u2013\u2014/]+", results[0])
-    return {"profane_words": float(sum(is_profane(word) for word in words))}
+    return {"profane": float(any(is_profane(word) for word in words))}
 
 
 @functools.lru_cache(maxsize=100_000)
@@ -86,7 +86,7 @@ def _censor() -> Any:
         from better_profanity import Profanity
     except ImportError as error:
         raise ImportError(
-            "the task counts profane words with a list that is not installed: pip install "
+            "the task looks for profane words with a list that is not installed: pip install "
             "'broca[profanity]'"
         ) from error
     # the list also holds names of people, things and deeds, which are not swearing by themselves
