@@ -17,8 +17,9 @@ import numpy as np
 import broca
 from broca import designs, searches
 from broca.errors import BadInput, TaskUnusable
+from broca.known_paths import SHIPPED_MODELS
 from broca.measurement import Plan, Response
-from broca.models import SHIPPED_MODELS, GatedModel
+from broca.models import GatedModel
 from broca.options import SourceOptions
 from broca.runs.progress import Report, silent
 from broca.runs.task_sets import load_tasks, other_tasks, whole_tasks

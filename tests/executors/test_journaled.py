@@ -28,7 +28,7 @@ def executor(journal, runner, bank=None, **options):
     components = journal.components(NAMES)
     run = journal.begin_run(b"r", settings={}, components=components, items=items, process="p")
     return JournaledExecutor(
-        executor=DirectExecutor(runner, bank or bank_of(), keep_outputs=True), journal=journal,
+        executor=DirectExecutor(runner, bank or bank_of()), journal=journal,
         number=run, condition=CONDITION, components=components, items=items,
         lengths=np.full(30, 10, dtype=np.int64), chunk_tokens=100, **options,
     )  # fmt: skip

@@ -23,7 +23,7 @@ def journal():
 
 
 def test_runs_are_listed_with_what_they_cost(journal):
-    """Runs are listed oldest first, with rows, vectors, tokens, numbers of columns and items."""
+    """Runs are listed oldest first, with rows, tokens, numbers of columns and items."""
     run, _, keys, *_ = filled(journal)
     observed(journal, run)
     items = keys & 0xFFFFFFFF
@@ -32,7 +32,7 @@ def test_runs_are_listed_with_what_they_cost(journal):
     journal.finish_run(later)
     journal.note_search(later, {"method": "greedy"})
     first, second = read_runs(journal)
-    assert (first.id, first.digest, first.rows, first.tokens) == (run, b"run".hex(), 12 + 5, 5 + 7)
+    assert (first.id, first.digest, first.rows, first.tokens) == (run, b"run".hex(), 12, 5 + 7)
     assert (first.components, first.process, first.finished) == (9, "process 1", None)
     assert journal.bank(run) == items.tolist()
     assert (second.settings, second.search) == ({"k": 3}, {"method": "greedy"})

@@ -90,7 +90,7 @@ class Decoder:
         self._lane, self._masks, self._store = lane, masks, store
         self._model, self._budget = lane.model, lane.budget
         self._processors = cache(self._processors_of)
-        self._joins = False
+        self._joins = self._entering = False
         self._ended: set[int] = set()
 
     @torch.inference_mode()
@@ -170,7 +170,10 @@ class Decoder:
     def _plain_batches(self, waiting: deque[Work]) -> Iterator[Batch]:
         """Yields batches of rows that it takes from those that wait."""
         while waiting:
-            size = min(len(waiting), self._budget.rows(waiting[0].length))
+            size = self._budget.rows(waiting[0].length)
+            if self._entering:
+                size = max(1, int(REFILL_SHARE * size))
+            size = min(len(waiting), size)
             yield plain_batch(self._lane, self._masks, [waiting.popleft() for _ in range(size)])
 
     def _begin(self, batch: Batch) -> Running[Work]:
@@ -205,7 +208,9 @@ class Decoder:
                 if len(running.rows) - len(alive) >= LEAVE_SHARE * len(running.rows):
                     running.keep(alive)
                 if waiting and self._has_room(running):
+                    self._entering = True
                     new = next(source)
+                    self._entering = False
                     self._note_newest(new, generated)
                     if alive := self._alive(new):
                         new.keep(alive)

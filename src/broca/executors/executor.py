@@ -48,7 +48,6 @@ class Executor:
         donors: Position in the bank of every donor's item, for `resample`: no row gets a donor of
             its own item.
         donor_keys: Seed of every bank item's draws of donors; by default its position.
-        keep_outputs: Whether measurements contain the model's answers.
     """
 
     def __init__(
@@ -59,14 +58,12 @@ class Executor:
         ablation: Ablation | None = None,
         donors: Sequence[int] = (),
         donor_keys: Sequence[int] | None = None,
-        keep_outputs: bool = False,
     ) -> None:
         self.runner = runner
         self._bank = tuple(bank)
         self._ablation = ablation or Ablation()
         self._donors = tuple(donors)
         self._donor_keys = tuple(range(len(bank)) if donor_keys is None else donor_keys)
-        self._keep_outputs = keep_outputs
         self._margins: dict[int, Margin] = {}
 
     def place_of(self, row: int, plan: Plan) -> str:
@@ -130,9 +127,8 @@ class Executor:
         """
         response = plan.response or "accuracy"
         values, gradients, outputs = answers.values, answers.gradients, answers.outputs
-        kept = outputs if self._keep_outputs and not plan.gradients else None
         if response == "accuracy" and not plan.gradients:
-            return Measurement(plan, self.scores(plan, outputs), outputs=kept)
+            return Measurement(plan, self.scores(plan, outputs), outputs=outputs)
         margins = [self._margin(position) for position in plan.item_index.tolist()]
         if values is None:
             likely = cast("tuple[tuple[LogLikelihood, ...], ...]", outputs)
@@ -143,7 +139,7 @@ class Executor:
             if gradients is not None:
                 slopes = [margin.slope(value) for margin, value in pairs]
                 gradients = gradients * np.array(slopes, dtype=np.float32)[:, None]
-        return Measurement(plan, values, gradients, kept)
+        return Measurement(plan, values, gradients, None if plan.gradients else outputs)
 
     def _margin(self, position: int) -> Margin:
         """Returns the margin of an item, computed once."""

@@ -1,27 +1,9 @@
 """The hosts that make runners: this process, or workers of Ray."""
 
-from typing import Protocol
-
 from broca.engine import Engine, RunnerSpec
 from broca.errors import BadInput
-from broca.executors.executor import Runner
 from broca.executors.ray import RayHost
 from broca.options import ExecutorOptions
-
-
-class Host(Protocol):
-    """Makes runners for any number of runs, and stops the workers that it started."""
-
-    def runner(self, spec: RunnerSpec) -> Runner:
-        """Makes a runner.
-
-        Raises:
-            BadInput: The cluster has no room, or the model cannot be sent to another process.
-            ExecutorFailed: No worker could be started.
-        """
-
-    def close(self) -> None:
-        """Stops all workers that were started."""
 
 
 class LocalHost:
@@ -35,7 +17,7 @@ class LocalHost:
         """Does nothing: nothing was started."""
 
 
-def open_host(options: ExecutorOptions) -> Host:
+def open_host(options: ExecutorOptions) -> LocalHost | RayHost:
     """Makes the host of the options.
 
     Raises:

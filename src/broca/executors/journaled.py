@@ -15,6 +15,7 @@ from broca.errors import BadLogits, BadResponse
 from broca.executors.executor import Executor
 from broca.measurement import GRADIENT_ROW, Measurement, Observation, Plan
 from broca.store import Condition, Journal, row_keys, vector_keys
+from broca.store.files import damaged
 from broca.tasks import Generation, LogLikelihood, Output
 
 OUTPUTS = "outputs"
@@ -95,6 +96,8 @@ class JournaledExecutor:
             for row, blob in enumerate(self.journal.contents(known)):
                 if blob is not None:
                     gradients[row] = np.frombuffer(blob, dtype="<f4")
+                elif known["batch"][row]:
+                    raise damaged(self.journal.name, "a line of contents is missing")
         cut = chunks(plan, self.lengths, self.chunk_tokens)
         for rows, answers in self._answered(cut, keys, known["batch"] == 0, plan):
             measurement = self.executor.measurement(_part(plan, rows), answers)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import platform
+import socket
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
@@ -21,6 +22,7 @@ import torch
 from broca.engine import Answers, Engine, EngineOptions, Job, Progress, RunnerSpec
 from broca.errors import BadInput, BrocaError, ExecutorFailed, MissingExtra
 from broca.executors.process import tune_process
+from broca.known_paths import PACKAGED_MODELS, SHIPPED_MODELS
 from broca.models import GatedModel, load
 from broca.models.checkpoints import go_offline
 from broca.options import ExecutorOptions, ModelOptions
@@ -30,6 +32,9 @@ ATTEMPTS = 3
 
 START_LIMIT_S = 3600.0
 """Maximum seconds for loading the model."""
+
+_REACHED_S = 10.0
+"""Seconds in which a cluster must be reached."""
 
 _LOOK_S = 1.0
 """Seconds between two checks of time limits."""
@@ -63,9 +68,10 @@ class Recipe:
     def of(cls, spec: RunnerSpec) -> Recipe:
         """Returns the recipe of the workers of a runner."""
         model, source = spec.model, spec.model.source or spec.model.name
-        folder = os.path.expanduser(source)
+        place, shipped = os.path.expanduser(source), (*SHIPPED_MODELS, *PACKAGED_MODELS)
+        local = os.path.exists(place) and source not in shipped
         return cls(
-            model=os.path.abspath(folder) if os.path.isdir(folder) else source,
+            model=os.path.abspath(place) if local else source,
             identity=model.identity,
             loading=replace(
                 spec.model_options, dtype=model.dtype, components=model.kinds,
@@ -154,6 +160,10 @@ class _Member:
     job: Job | None = None
 
 
+_ON_OUR_RAY: list[RayPool] = []
+"""The open pools, if the first of them started Ray."""
+
+
 class RayPool:
     """Workers of a Ray cluster.
 
@@ -172,7 +182,6 @@ class RayPool:
         self.idle: list[_Member] = []
         self._failed_starts = 0
         self.reason = ""
-        self._started_ray = False
         self._shipped: dict[str | None, Any] = {}
         try:
             self._open()
@@ -187,11 +196,12 @@ class RayPool:
         self._busy, self.idle, self._shipped = {}, [], {}
 
     def close(self) -> None:
-        """Stops all workers, and Ray if this pool started it."""
+        """Stops all workers, and Ray with the last of the pools for which it was started."""
         self.stop()
-        if self._started_ray:
-            self._ray.shutdown()
-            self._started_ray = False
+        if self in _ON_OUR_RAY:
+            _ON_OUR_RAY.remove(self)
+            if not _ON_OUR_RAY:
+                self._ray.shutdown()
 
     @property
     def workers(self) -> list[Loaded]:
@@ -212,6 +222,9 @@ class RayPool:
             os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
             quiet = {"include_dashboard": False} if address is None else {}
             try:
+                host, _, port = (address or "").rpartition("://")[2].rpartition(":")
+                if port.isdigit():  # Ray itself would wait for many minutes
+                    socket.create_connection((host, int(port)), _REACHED_S).close()
                 ray.init(
                     address=address or "local", log_to_driver=False, logging_level="ERROR", **quiet
                 )
@@ -223,7 +236,9 @@ class RayPool:
                     f"no Ray cluster at '{address}': {_line(error)}; start one with ray "
                     "start --head, or leave `address` out"
                 ) from error
-            self._started_ray = True
+            _ON_OUR_RAY.append(self)
+        elif _ON_OUR_RAY:
+            _ON_OUR_RAY.append(self)
         resources = ray.cluster_resources()
         self._count, self._gpus, self.recipe = workers_of(resources, self.options, self.recipe)
         self.fill()
@@ -280,7 +295,8 @@ class RayPool:
                 f"no worker is left ({self.reason}); everything that was measured is kept: look "
                 "at the workers' machines, then give the same command again"
             )
-        ready, _ = self._ray.wait(list(self._busy), num_returns=1, timeout=_LOOK_S)
+        self._ray.wait(list(self._busy), num_returns=1, timeout=_LOOK_S)
+        ready, _ = self._ray.wait(list(self._busy), num_returns=len(self._busy), timeout=0)
         now = time.monotonic()
         late = [ref for ref, m in self._busy.items() if m.deadline < now and ref not in ready]
         for ref in (*ready, *late):
@@ -297,6 +313,7 @@ class RayPool:
                 self.reason = f"a worker failed with {_line(error.cause)}"
             except self._ray.exceptions.RayError as error:
                 self.reason = f"a worker{where} died ({type(error).__name__})"
+                self.idle = [other for other in self.idle if self._lives(other)]
             if reply is None:
                 self._end(member)
                 self._failed_starts += job is None
@@ -317,6 +334,15 @@ class RayPool:
                 )
             else:
                 member.loaded, self._failed_starts = reply, 0
+
+    def _lives(self, member: _Member) -> bool:
+        """Whether an idle worker answers; what ended another one may have ended it too."""
+        try:
+            self._ray.get(member.actor.__ray_ready__.remote(), timeout=_LOOK_S)
+        except self._ray.exceptions.RayError:
+            self._end(member)
+            return False
+        return True
 
     def _end(self, member: _Member) -> None:
         if self._ray.is_initialized():

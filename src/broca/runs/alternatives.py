@@ -44,7 +44,8 @@ def tested(run: Run, options: LocalizeOptions) -> tuple[Run, Places]:
         report_items=options.report_items or ITEMS,
     )  # fmt: skip
     items = max(_TESTED, len(claimed.places["report"][claimed.task]))
-    tests = run.on(tasks, settings=run.settings, donors=tasks.located, noted=False)
+    settings = {**run.settings, "tests": True}  # its plans are not those of the search
+    tests = run.on(tasks, settings=settings, donors=tasks.located, noted=False)
     return tests, tasks.trial().smaller(items)
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from broca.errors import BadInput, BrocaError, Interrupted, NothingToLocalize, OutFolderTaken
+from broca.known_paths import PACKAGED_MODELS, SHIPPED_MODELS
 from broca.options import (
     GRANTS,
     AtlasOptions,
@@ -46,9 +47,9 @@ JOURNAL = "journal.sqlite"
 OWNERS: dict[str, type[Options]] = {"localize": LocalizeOptions, "atlas": AtlasOptions}
 """The verbs that own their folder, with the options that it records."""
 
-PLACES = {
-    "model", "target", "models", "include_path", "neurons", "family", "control", "claim",
-}  # fmt: skip
+MODELS = {"model", "target", "models"}
+"""Options that may name a model."""
+PLACES = MODELS | {"include_path", "neurons", "family", "control", "claim"}
 """Options that may name a file or a folder."""
 TASKS = {"task", "tasks", "others", "same_skill", "wordings"}
 """Options that name tasks, joined by commas or in a list, each of which may be a file."""
@@ -378,21 +379,24 @@ def _placed(options: Any, names: Collection[str] = (*PLACES, "task")) -> Any:
     if not isinstance(options, dict):
         return options
     return {
-        name: _absolute(value, task=name in TASKS) if name in names else _placed(value, names)
+        name: _absolute(value, name) if name in names else _placed(value, names)
         for name, value in options.items()
     }
 
 
-def _absolute(value: Any, *, task: bool) -> Any:
+def _absolute(value: Any, name: str) -> Any:
     if isinstance(value, list | tuple):
-        return [_absolute(word, task=task) for word in value]
+        return [_absolute(word, name) for word in value]
     if not isinstance(value, str) or not value:
         return value
+    if name in MODELS and value in (*SHIPPED_MODELS, *PACKAGED_MODELS):
+        return value
+    task = name in TASKS
     place = os.path.expanduser(value.strip())
     if os.path.isfile(place) if task else os.path.exists(place):
         return os.path.abspath(place)
     words = value.split(",") if task else []
-    return ",".join(_absolute(word, task=task) for word in words) if words[1:] else value
+    return ",".join(_absolute(word, name) for word in words) if words[1:] else value
 
 
 def versions() -> dict[str, str]:

@@ -280,8 +280,9 @@ class Run:
             return self
         if kind not in self._siblings:
             ablation = replace(self.ablation, kind=kind)
-            settings = {**self.settings, "ablation": [kind, ablation.scale]}
-            self._siblings[kind] = replace(self, ablation=ablation, settings=settings)
+            # not the settings of a run that was asked for under this kind
+            settings = {**self.settings, "under": [kind, ablation.scale]}
+            self._siblings[kind] = replace(self, ablation=ablation, settings=settings, noted=False)
         return self._siblings[kind]
 
     def examiner(self, scope: Scope, *, kinds: Sequence[str] = ()) -> Examiner:
@@ -354,11 +355,11 @@ class Run:
         Returns:
             Numbers of rows that the run measured and of their tokens, in all its processes.
         """
-        for sibling in self._siblings.values():
-            sibling.finish()
         journal, number = self._journaled.journal, self._journaled.number
         journal.finish_run(number)
-        return journal.cost(number)
+        costs = [journal.cost(number), *(other.finish() for other in self._siblings.values())]
+        rows, tokens = map(sum, zip(*costs, strict=True))
+        return rows, tokens
 
     @cached_property
     def _digests(self) -> list[bytes]:
@@ -419,7 +420,6 @@ class Run:
             donors=[position for position, _ in self._donor_sequences],
             # donors are drawn by an item's content, not by its position
             donor_keys=[zlib.crc32(digest) for digest in self._digests],
-            keep_outputs=self.workspace.keep_outputs > 0,
         )
 
     @cached_property

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.errors import BadInput, NothingToLocalize
-from broca.models import SHIPPED_MODELS, GatedModel
+from broca.known_paths import SHIPPED_MODELS
+from broca.models import GatedModel
 from broca.results.verification import Documents
 from broca.tasks import (
     PAPER_GROUPS,

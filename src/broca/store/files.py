@@ -109,7 +109,7 @@ class WriterLock:
         if name == MEMORY:
             return
         try:
-            self._file = os.open(f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o666)
+            self._file = os.open(f"{os.path.realpath(name)}.lock", os.O_RDWR | os.O_CREAT, 0o666)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             holder = os.pread(self._file or 0, 200, 0).decode(errors="replace").strip()

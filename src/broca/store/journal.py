@@ -178,8 +178,14 @@ class Journal:
             yield _LINES[table](*values)
 
     def line(self, table: str, number: int) -> Any:
-        """Returns the line of an id as a named tuple."""
-        return next(self.lines(table, "id = ?", number))
+        """Returns the line of an id as a named tuple.
+
+        Raises:
+            JournalDamaged: It was altered, or is missing.
+        """
+        for line in self.lines(table, "id = ?", number):
+            return line
+        raise damaged(self.name, f"line {number} of {table} is missing")
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -262,9 +268,11 @@ class Journal:
         """Returns the masks of some ids over the components of an id, `(masks, components)`."""
         ids, index = np.unique(masks, return_inverse=True)
         wanted = "id IN (SELECT value FROM json_each(?))", json.dumps(ids.tolist())
-        bits = b"".join(line.ablated for line in self.lines("masks", *wanted))
+        lines = [line.ablated for line in self.lines("masks", *wanted)]
+        if len(lines) < len(ids):
+            raise damaged(self.name, "a line of masks is missing")
         count = len(self.names(components))
-        packed = np.frombuffer(bits, dtype=np.uint8).reshape(len(ids), (count + 7) // 8)
+        packed = np.frombuffer(b"".join(lines), dtype=np.uint8).reshape(len(ids), (count + 7) // 8)
         return np.unpackbits(packed, axis=1, count=count).astype(bool)[index]
 
     def bank(self, run: int) -> list[int]:

@@ -49,7 +49,7 @@ def read_runs(journal: Journal) -> list[JournalRun]:
     rows: Counter[int] = Counter()
     tokens: Counter[int] = Counter()
     for batch in journal.lines("batches"):
-        rows[batch.run] += 0 if batch.kind == "outputs" else batch.rows
+        rows[batch.run] += batch.rows if batch.kind == "rows" else 0
         tokens[batch.run] += batch.tokens
     return [
         JournalRun(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from broca.errors import BadInput, NothingToLocalize
-from broca.models import SHIPPED_MODELS
+from broca.known_paths import SHIPPED_MODELS
 from broca.options import ReproduceOptions, RunOptions
 from broca.published import PublishedFigures
 from broca.results.verification import TaskDrop

@@ -37,7 +37,7 @@ def plan(options: PlanOptions) -> CostEstimate:
             tasks,
             settings={
                 "verb": "plan", "task": tasks.task, "seed": options.seed, "sample": options.sample,
-                "machine": platform.node(), "device": str(gated.device),
+                "components": gated.kinds, "machine": platform.node(), "device": str(gated.device),
                 "engine": asdict(opened.options.engine_options),
                 "executor": str(opened.options.executor_options),
             },
