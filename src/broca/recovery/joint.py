@@ -1,10 +1,11 @@
 """Effects of the same masks on several responses at once, with shared resamples."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from broca.measurement import Bools, Floats, Ints
+from broca.measurement import Bools, Floats
 
 Z = 1.645
 """Half-width of a 90 % interval in standard deviations."""
@@ -54,19 +55,23 @@ def joint_effects(
         resamples: Number of resamples of the masks, with replacement; all responses share them.
         rng: Generator of the resamples.
     """
+    from sklearn.linear_model import Ridge  # takes a second to import
+    from sklearn.model_selection import PredefinedSplit
+
     matrix, y = np.asarray(masks, dtype=float), np.asarray(responses, dtype=float)
-    folds = rng.permutation(len(matrix)) % _FOLDS
+    folds = PredefinedSplit(rng.permutation(len(matrix)) % _FOLDS)
     shrunk = len(matrix) < FEW * matrix.shape[1]
-    explained = {tried: _explained(matrix, y, folds, tried) for tried in _PENALTIES}
+    explained = {tried: _explained(Ridge(tried), matrix, y, folds) for tried in _PENALTIES}
     best = max(_PENALTIES, key=lambda tried: float(explained[tried].mean()))
     penalty = best if shrunk else _LIGHT
-    drawn = [rng.integers(len(matrix), size=len(matrix)) for _ in range(resamples)]
+    count = len(matrix)
+    drawn = [np.arange(count), *(rng.integers(count, size=count) for _ in range(resamples))]
+    # of a single response, scikit-learn returns a vector
+    effects, *resampled = (
+        np.atleast_2d(Ridge(penalty).fit(matrix[rows], y[rows]).coef_) for rows in drawn
+    )
     return JointEffects(
-        _ridge(matrix, y, penalty)[0],
-        np.stack([_ridge(matrix[rows], y[rows], penalty)[0] for rows in drawn]),
-        np.max(list(explained.values()), axis=0),
-        penalty,
-        shrunk,
+        effects, np.stack(resampled), np.max(list(explained.values()), axis=0), penalty, shrunk
     )
 
 
@@ -94,27 +99,13 @@ def highest(values: Floats, resampled: Floats) -> Floats:
     return ends
 
 
-def _ridge(matrix: Floats, y: Floats, penalty: float) -> tuple[Floats, Floats]:
-    """Solves the smaller linear system: coefficients `(responses, components)`, intercepts."""
-    center, level = matrix.mean(axis=0), y.mean(axis=0)
-    x, residual = matrix - center, y - level
-    rows, columns = x.shape
-    if columns <= rows:
-        coefficients = np.linalg.solve(x.T @ x + penalty * np.eye(columns), x.T @ residual)
-    else:
-        coefficients = x.T @ np.linalg.solve(x @ x.T + penalty * np.eye(rows), residual)
-    return coefficients.T, level - center @ coefficients
-
-
-def _explained(matrix: Floats, y: Floats, folds: Ints, penalty: float) -> Floats:
+def _explained(ridge: Any, matrix: Floats, y: Floats, folds: Any) -> Floats:
     """Returns the explained share of the variance on held-out masks for each response."""
-    residuals = np.empty_like(y)
-    for fold in range(_FOLDS):
-        out = folds == fold
-        effects, intercept = _ridge(matrix[~out], y[~out], penalty)
-        residuals[out] = y[out] - matrix[out] @ effects.T - intercept
+    from sklearn.model_selection import cross_val_predict
+
+    missed = y - cross_val_predict(ridge, matrix, y, cv=folds).reshape(y.shape)
     total = ((y - y.mean(axis=0)) ** 2).sum(axis=0)
     shares: Floats = np.where(
-        total > 0, 1 - (residuals**2).sum(axis=0) / np.maximum(total, 1e-300), 0.0
+        total > 0, 1 - (missed**2).sum(axis=0) / np.maximum(total, 1e-300), 0.0
     )
     return shares
