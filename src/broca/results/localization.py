@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from math import isnan, nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -29,9 +28,6 @@ from broca.results.pages.verification import verification_figures, verification_
 from broca.results.stress_test import StressTest
 from broca.results.sufficiency import Alternative, Backup
 from broca.results.verification import Verdict, Verification
-
-if TYPE_CHECKING:
-    from broca.components import Component
 
 
 @dataclass(frozen=True)
@@ -162,42 +158,6 @@ class RankedComponent:
 
 _RANKED_SHOWN = 10
 """Number of components that a terminal shows; the page has all."""
-
-
-def ranked(
-    components: Sequence[Component],
-    effects: Sequence[float] | Any,
-    order: Sequence[int],
-    *,
-    intervals: Any = None,
-    frequency: Any = None,
-    p_values: Any = None,
-    q_values: Any = None,
-) -> tuple[RankedComponent, ...]:
-    """Makes the lines of a ranking: components in order, each with its statistics.
-
-    Args:
-        components: All components, by column.
-        effects: Effect of each, `(components,)`.
-        order: Columns, the most harmful ablation first.
-        intervals: Interval of each effect, `(components, 2)`; NaN for none.
-        frequency: Share of resamples in which each is selected, `(components,)`.
-        p_values: p-values of no harm, `(components,)`.
-        q_values: Corrected p-values, `(components,)`.
-    """
-
-    def statistic(values: Any, column: int) -> float | None:
-        return None if values is None else float(values[column])
-
-    lines = []
-    for column in order:
-        part, effect = components[column], float(effects[column])
-        low, high = (nan, nan) if intervals is None else map(float, intervals[column])
-        # extended to include the estimate, which may be shrunken
-        ci = None if isnan(low) else (min(low, effect), max(high, effect))
-        statistics = [statistic(values, column) for values in (frequency, p_values, q_values)]
-        lines.append(RankedComponent(part.name, part.layer, part.index, effect, ci, *statistics))
-    return tuple(lines)
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
+from math import isnan, nan
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from broca.components import Component
 from broca.errors import BadInput
 from broca.measurement import Execute, Floats, Ints, Measurement, Plan
-from broca.results.localization import AdditivityInfo, AnswerInfo
+from broca.results.localization import AdditivityInfo, AnswerInfo, RankedComponent
 
 T = TypeVar("T")
 Search = Generator[Plan, Measurement, T]
@@ -178,15 +180,24 @@ class Ranking:
         selected = harmful(effects, intervals, k)
         return cls.of(effects, selected, reason, options, intervals=intervals)
 
-    @property
-    def details(self) -> dict[str, Any]:
-        """Statistics of each component besides its effect, by name."""
-        return {
-            "intervals": self.intervals,
-            "frequency": self.frequency,
-            "p_values": self.p_values,
-            "q_values": self.q_values,
-        }
+    def lines(self, components: Sequence[Component]) -> tuple[RankedComponent, ...]:
+        """Returns the components in order, each with its statistics, as results list them."""
+
+        def statistic(values: Floats | None, column: int) -> float | None:
+            return None if values is None else float(values[column])
+
+        lines = []
+        for column in self.order:
+            part, effect = components[column], float(self.effects[column])
+            low, high = (nan, nan) if self.intervals is None else map(float, self.intervals[column])
+            # extended to include the estimate, which may be shrunken
+            ci = None if isnan(low) else (min(low, effect), max(high, effect))
+            known = (self.frequency, self.p_values, self.q_values)
+            statistics = [statistic(values, column) for values in known]
+            lines.append(
+                RankedComponent(part.name, part.layer, part.index, effect, ci, *statistics)
+            )
+        return tuple(lines)
 
 
 class Strategy(Protocol):

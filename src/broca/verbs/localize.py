@@ -8,7 +8,7 @@ from broca.errors import BadInput
 from broca.options import LocalizeOptions, SearchOptions, verb
 from broca.results.base import AblationInfo
 from broca.results.claim import CLAIMED
-from broca.results.localization import Cost, Localization, SearchInfo, ranked
+from broca.results.localization import Cost, Localization, SearchInfo
 from broca.results.sufficiency import Alternative, Backup
 from broca.results.verification import Verification
 from broca.runs import search
@@ -110,7 +110,7 @@ def localize(options: LocalizeOptions) -> Localization:
                 measured=measured,
             ),
             baseline=baseline,
-            ranking=ranked(components, ranking.effects, ranking.order, **ranking.details),
+            ranking=ranking.lines(components),
             repeats=tuple(repeats),
             off_target_effects={}
             if ranking.others is None

@@ -8,7 +8,7 @@ from broca.components import Component, ComponentSet
 from broca.options import RefitOptions, verb
 from broca.recovery import make_recovery, recovery_name
 from broca.recovery.uncertainty import interactions
-from broca.results.localization import Refit, ranked
+from broca.results.localization import Refit
 from broca.runs.replay import localized_in, mask_changes, problem_of_run, task_rows
 from broca.searches import require_method
 from broca.searches.compressed import rank_by_regression
@@ -49,7 +49,7 @@ def refit(options: RefitOptions) -> Refit:
         response=rows.condition.response,
         rows=len(rows.responses),
         masks=len(masks),
-        ranking=ranked(components, ranking.effects, ranking.order, **ranking.details),
+        ranking=ranking.lines(components),
         selected=tuple(components.names[column] for column in ranking.selected),
         reason=ranking.reason,
         additivity=ranking.additivity,

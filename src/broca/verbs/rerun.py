@@ -9,7 +9,7 @@ from broca.components import Component, ComponentSet
 from broca.errors import BadInput
 from broca.options import RerunOptions, verb
 from broca.results.files import plain
-from broca.results.localization import Localization, RankedComponent, ranked
+from broca.results.localization import Localization, RankedComponent
 from broca.results.runs import Repetition
 from broca.runs.folder import options_of_run, with_recorded
 from broca.runs.replay import localized_in, ranking_from_journal
@@ -59,7 +59,7 @@ def rerun(options: RerunOptions) -> Repetition:
     components = ComponentSet(tuple(Component.parse(name) for name in names))
     return compare_rankings(
         before,
-        ranked(components, ranking.effects, ranking.order, **ranking.details),
+        ranking.lines(components),
         tuple(
             name
             for name in (components.names[column] for column in ranking.selected)
