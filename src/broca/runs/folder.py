@@ -31,7 +31,7 @@ from broca.options import (
     names_of,
 )
 from broca.results.base import SCHEMA
-from broca.results.files import write_beside
+from broca.results.files import encode, write_beside
 from broca.results.reading import KINDS
 from broca.results.runs import RunFolderRecord
 from broca.runs.interrupts import Stopper
@@ -174,11 +174,7 @@ class RunFolder:
             (self.path / NAME).unlink(missing_ok=True)
 
     def _write(self) -> None:
-        write_beside(self.path / NAME, msgspec.json.format(_encoded(self.record)).decode() + "\n")
-
-
-def _encoded(value: Any) -> bytes:
-    return msgspec.json.encode(value)
+        write_beside(self.path / NAME, encode(self.record))
 
 
 @contextmanager
@@ -318,7 +314,7 @@ class _FinishedVerb(msgspec.Struct):
 def note_finished(folder: Path, verb: str, options: Options, files: Sequence[Path]) -> None:
     """Records that a command in a folder has finished, with the files that it read and wrote."""
     entries = _finished(folder) | {verb: _FinishedVerb.of(folder, options, files)}
-    write_beside(folder / FINISHED, msgspec.json.format(_encoded(entries)).decode() + "\n")
+    write_beside(folder / FINISHED, encode(entries))
 
 
 def finished_files(folder: Path, verb: str, options: Options) -> tuple[Path, ...]:
@@ -332,7 +328,7 @@ def finished_files(folder: Path, verb: str, options: Options) -> tuple[Path, ...
     if not files or not all(file.is_file() for file in files):
         return ()
     now = _FinishedVerb.of(folder, options, files)
-    return files if _encoded(now) == _encoded(entry) else ()
+    return files if encode(now) == encode(entry) else ()
 
 
 def _finished(folder: Path) -> dict[str, _FinishedVerb]:

@@ -51,9 +51,7 @@ class Condition:
     @classmethod
     def read(cls, text: str) -> Self:
         """Returns the condition of a text."""
-        fields = json.loads(text)
-        del fields["keys"]
-        return cls(**fields)
+        return msgspec.json.decode(text, type=cls)
 
 
 class ItemRecord(NamedTuple):
