@@ -1,7 +1,6 @@
 """Commands that use measured rows again."""
 
 from contextlib import closing
-from dataclasses import replace
 
 from broca.cli.output import print_json, show
 from broca.cli.progress import ProgressDisplay, ProgressPrint
@@ -38,8 +37,7 @@ def rerun(options: RerunOptions, *, prints: ProgressPrint = ProgressPrint()) -> 
     import broca
 
     with closing(ProgressDisplay(prints)) as progress:
-        run_options = replace(options.run_options, on_progress=progress)
-        comparison = broca.rerun(settings=replace(options, run_options=run_options))
+        comparison = broca.rerun(settings=options, on_progress=progress)
     say(comparison.grade, *comparison.details)
     if not comparison.passed:
         raise NotReproduced(

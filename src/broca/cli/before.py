@@ -1,7 +1,7 @@
 """Commands that answer before a run: this machine, tasks, models, costs, published lists."""
 
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from broca.cli.output import print_json, show
@@ -50,7 +50,7 @@ def scan(options: ScanOptions, *, prints: PrintOptions = PrintOptions()) -> None
     import broca
 
     with closing(ProgressDisplay(prints)) as progress:
-        result = broca.scan(settings=replace(options, on_progress=progress))
+        result = broca.scan(settings=options, on_progress=progress)
     show(result, None, json=prints.json)
 
 
@@ -59,8 +59,7 @@ def plan(options: PlanOptions, *, prints: PrintOptions = PrintOptions()) -> None
     import broca
 
     with closing(ProgressDisplay(prints)) as progress:
-        run_options = replace(options.run_options, on_progress=progress)
-        result = broca.plan(settings=replace(options, run_options=run_options))
+        result = broca.plan(settings=options, on_progress=progress)
     show(result, None, json=prints.json)
 
 

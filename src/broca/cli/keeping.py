@@ -139,11 +139,11 @@ def _workspace(folder: Path, verb: str, options: Any, *, fresh: bool = False) ->
 @contextmanager
 def measuring(
     out: str | Path, options: Any, print_options: PrintOptions
-) -> Iterator[tuple[Path, Any, ProgressDisplay]]:
+) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Keeps the rows that a command measures in a shared out folder.
 
     Yields:
-        The folder, the options with which the verb measures there, and its `on_progress`.
+        The folder, and the keywords with which the verb measures there: `journal`, `on_progress`.
 
     Raises:
         Interrupted: The user interrupted the command.
@@ -154,5 +154,4 @@ def measuring(
         closing(ProgressDisplay(print_options)) as progress,
         _workspace(folder, "", options) as workspace,
     ):
-        within = replace(options.run_options.within(workspace), on_progress=progress)
-        yield folder, replace(options, run_options=within), progress
+        yield folder, {"journal": workspace, "on_progress": progress}

@@ -32,8 +32,7 @@ def explore(
 
         if options.token is None and options.host not in LOCAL and not options.public:
             options = replace(options, token=secrets.token_urlsafe(16))
-        run_options = replace(options.run_options, on_progress=progress)
-        page = broca.explore(settings=replace(options, run_options=run_options))
+        page = broca.explore(settings=options, on_progress=progress)
     with page:
         say(f"live page: {page.url}", "Ctrl+C ends it.")
         sys.stdout.flush()
@@ -51,12 +50,10 @@ def export(options: ExportOptions, *, prints: PrintOptions = PrintOptions()) -> 
 
     with ExitStack() as opened:
         if options.check and options.heads is None and Path(options.target).expanduser().is_dir():
-            _, options, _ = opened.enter_context(measuring(options.target, options, prints))
+            _, within = opened.enter_context(measuring(options.target, options, prints))
         else:
-            progress = opened.enter_context(closing(ProgressDisplay(prints)))
-            run_options = replace(options.run_options, on_progress=progress)
-            options = replace(options, run_options=run_options)
-        done = broca.export(settings=options)
+            within = {"on_progress": opened.enter_context(closing(ProgressDisplay(prints)))}
+        done = broca.export(settings=options, **within)
     if prints.json:
         print_result(done)
     else:
@@ -135,7 +132,7 @@ def chat(options: ChatOptions, *, prints: ProgressPrint = ProgressPrint()) -> No
             sys.stdout.write(printable(text) if voice else f"{text}\n")
             sys.stdout.flush()
 
-        broca.chat(settings=replace(options, lines=lines(), write=write, on_progress=progress))
+        broca.chat(settings=options, lines=lines(), write=write, on_progress=progress)
 
 
 def reproduce(
@@ -146,12 +143,12 @@ def reproduce(
     Args:
         out: Folder for JSON, CSV, the page, and the measured rows.
     """
-    with measuring(out, options, prints) as (folder, within, _):
+    with measuring(out, options, prints) as (folder, within):
         import broca
         from broca.results.files import encode
         from broca.studies.pages import as_csv, write  # imports torch
 
-        reproductions = broca.reproduce(settings=within)
+        reproductions = broca.reproduce(settings=options, **within)
     paths = write(reproductions, folder)
     if prints.json:
         texts = ",\n".join(encode(reproduction).rstrip() for reproduction in reproductions)
