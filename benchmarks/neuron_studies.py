@@ -32,7 +32,7 @@ import torch
 import broca
 from broca.measurement import Plan
 from broca.neurons.items import with_golds
-from broca.neurons.methods import EMPTY, Columns, choose_neurons, random_sets
+from broca.neurons.methods import EMPTY, Columns, choose_neurons, outstanding, random_sets
 from broca.neurons.neuron_run import NeuronModel, NeuronRun, open_neurons
 from broca.options import DrawOptions, EraseOptions, RuleOptions
 from broca.runs.run import Run
@@ -68,7 +68,7 @@ def opened(settings: argparse.Namespace, examples: Sequence[Line]) -> Iterator[N
 
 def item_sets(run: NeuronRun, name: str) -> list[Columns]:
     """Returns the neurons that stand out on each of a task's `locate` items."""
-    return [run.outstanding(item) for item in run.item_scores(run.places(name)).scores]
+    return [outstanding(item, run.rule) for item in run.item_scores(run.places(name)).scores]
 
 
 def shares(first: Columns, second: Columns, neurons: int) -> tuple[float, float, float]:
@@ -170,7 +170,7 @@ def overlap(settings: argparse.Namespace) -> Iterator[Line]:
             order = np.random.default_rng([settings.seed, 2]).permutation(len(places))
             for half in np.array_split(order, 2):
                 scores = run.item_scores(places[np.sort(half)]).scores
-                halves.append((name, run.outstanding(scores.mean(axis=0))))
+                halves.append((name, outstanding(scores.mean(axis=0), run.rule)))
         by_relation = defaultdict(list)
         for number, ((one, columns), (two, more)) in enumerate(combinations(halves, 2)):
             same = run.benchmark(one).capability == run.benchmark(two).capability

@@ -157,7 +157,7 @@ def choose_neurons(
 def _commonality(run: NeuronRun, task: str, *, integrated: bool = True) -> Choice:
     items = run.item_scores(run.places(task), integrated=integrated)
     mean = items.scores.mean(axis=0).astype(np.float64)
-    return Choice(mean, run.outstanding(mean), items)
+    return Choice(mean, outstanding(mean, run.rule), items)
 
 
 def _knowledge(run: NeuronRun, task: str) -> Choice:
@@ -182,7 +182,7 @@ def _activation(run: NeuronRun, task: str) -> Choice:
     variances = [activations.var(axis=0, dtype=np.float64) for activations in compared]
     spread = np.maximum(np.sqrt(sum(variances) / 2), 1e-12)
     scores = np.asarray(np.abs(first - second) / spread, dtype=np.float64)
-    return Choice(scores, run.outstanding(scores), items)
+    return Choice(scores, outstanding(scores, run.rule), items)
 
 
 def _random(run: NeuronRun, _task: str) -> Choice:

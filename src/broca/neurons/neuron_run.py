@@ -16,7 +16,7 @@ from broca.measurement import Plan
 from broca.models import GatedModel, NeuronBlock, Slice, neuron_blocks, neuron_slices
 from broca.neurons.gradients import IntegratedGradients, ItemScores, steps_of
 from broca.neurons.items import neuron_tasks
-from broca.neurons.methods import Choice, Columns, outstanding, standardized
+from broca.neurons.methods import Choice, Columns, standardized
 from broca.options import EraseOptions, LocateOptions, RuleOptions, flat
 from broca.results.base import Interval, ModelInfo
 from broca.results.neurons import LocatedNeuron, NeuronSet
@@ -212,10 +212,6 @@ class NeuronRun:
             for gold in self.golds(places)
         ]
         return ItemScores.of(self.run.observe(observations))
-
-    def outstanding(self, scores: NDArray[np.floating]) -> Columns:
-        """Returns the neurons that stand out in a vector of scores, by the rule of the run."""
-        return outstanding(scores, self.rule)
 
     def scaled(self, places: ItemPlaces, sets: Sequence[Columns], factor: float = 0.0) -> Responses:
         """Measures all items under every set: the tasks' metrics and the gold answers' likelihood.

@@ -42,14 +42,10 @@ def rerun(options: RerunOptions) -> Repetition:
         again, day = run_folder.options, before.task_options.get("chat_template_date")
         recorded = again.run_options
         run_options = replace(
-            recorded,
-            source_options=given.source_options,
+            given,
             task_options=replace(given.task_options, chat_template_date=day),
-            model_options=given.model_options,
-            engine_options=given.engine_options,
+            ablation_options=recorded.ablation_options,
             executor_options=with_recorded(given.executor_options, recorded.executor_options),
-            journal_options=given.journal_options,
-            on_progress=given.on_progress,
         )
         return compare_results(before, localize(settings=replace(again, run_options=run_options)))
     with Journal(run_folder.journal, read_only=True) as journal:
