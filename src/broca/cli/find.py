@@ -6,10 +6,9 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from broca.cli.keeping import OutputOptions, SharedOutput, kept_result
-from broca.cli.output import show
+from broca.cli.keeping import OutputOptions, SharedOutput, kept_result, show_kept
 from broca.errors import BadInput, NotReproduced
 from broca.options import (
     AtlasOptions,
@@ -20,9 +19,6 @@ from broca.options import (
     StressOptions,
     VerifyOptions,
 )
-
-if TYPE_CHECKING:
-    from broca.results.base import Result
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +47,6 @@ def localize(
         claim: Write claim.json too, for `broca replicate`.
     """
     from broca.results.claim import Claim
-    from broca.results.localization import Localization
 
     if claim and not options.verify:
         raise BadInput("`claim` needs the verification: leave `verify` on")
@@ -59,18 +54,12 @@ def localize(
     if flags.recovery is not None:
         settings["recovery"] = flags.recovery
     options = replace(options, search_options=replace(search, options=settings))
-    result, _ = kept_result(Localization, "localize", options, out, output)
-    page = Path(out).expanduser() / result.PAGE
+    result, files = kept_result("localize", options, out, output)
     try:
         if claim:
             Claim.of(result).save(Path(out).expanduser())
     finally:  # a result that cannot be claimed is shown all the same
-        _show(result, page, output, then=f"broca explore {shlex.quote(out)}")
-
-
-def _show(result: Result, page: Path, output: OutputOptions, then: str) -> None:
-    """Shows a result in short or with details, and what to do next."""
-    show(result, page, json=output.print_options.json, details=output.details, then=then)
+        show_kept(result, files[-1], output, then=f"broca explore {shlex.quote(out)}")
 
 
 def settings_from(pairs: Sequence[str]) -> dict[str, Any]:
@@ -103,12 +92,10 @@ def verify(
     Args:
         out: Folder for verification.json; default: the run's.
     """
-    from broca.results.verification import Verification
-
     claimed = options.heads is not None or options.neurons is not None
     if claimed and options.task is None:
         raise BadInput("`heads` and `neurons` need the `task` for which they are claimed")
-    _show_beside(Verification, "verify", options, out, output, of_run=not claimed)
+    _show_beside("verify", options, out, output, of_run=not claimed)
 
 
 def replicate(
@@ -119,13 +106,13 @@ def replicate(
     Args:
         out: Folder for replication.json; default: the claim's.
     """
-    from broca.results.claim import Claim, Replication
+    from broca.results.claim import Claim
 
     Claim.read(options.claim)  # refused before the out folder is made
     place = Path(options.claim).expanduser()
     folder = out or str(place if place.is_dir() else place.parent)
-    result, files = kept_result(Replication, "replicate", options, folder, output)
-    _show(result, files[-1], output, then=f"broca view {shlex.quote(folder)}")
+    result, files = kept_result("replicate", options, folder, output)
+    show_kept(result, files[-1], output, then=f"broca view {shlex.quote(folder)}")
     if result.answer != "held":
         raise NotReproduced(f"the claim of '{options.claim}' was {result.answer}")
 
@@ -138,13 +125,11 @@ def stress(
     Args:
         out: Folder for stress.json; default: the run's, or broca-out.
     """
-    from broca.results.stress_test import StressTest
-
-    _show_beside(StressTest, "stress", options, out, output, of_run=options.heads is None)
+    _show_beside("stress", options, out, output, of_run=options.heads is None)
 
 
 def _show_beside(
-    kind: type[Result], verb: str, options: Any, out: str | None, output: SharedOutput, of_run: bool
+    verb: str, options: Any, out: str | None, output: SharedOutput, of_run: bool
 ) -> None:
     """Shows the result of a verb about a run, which is kept beside it, or about a model."""
     from broca.results.localization import Localization
@@ -154,9 +139,9 @@ def _show_beside(
         Localization.read(options.target)  # refused before the out folder is made
         options = replace(options, run_options=options_of_run(options.target, options.run_options))
     folder = str(out or (options.target if of_run else "broca-out"))
-    result, files = kept_result(kind, verb, options, folder, output)
+    result, files = kept_result(verb, options, folder, output)
     target = folder if options.heads is None else str(options.target)
-    _show(result, files[-1], output, then=f"broca explore {shlex.quote(target)}")
+    show_kept(result, files[-1], output, then=f"broca explore {shlex.quote(target)}")
 
 
 def atlas(
@@ -167,11 +152,8 @@ def atlas(
     Args:
         out: Folder for atlas.json and atlas.html.
     """
-    from broca.results.atlas import Atlas
-
-    result, _ = kept_result(Atlas, "atlas", options, out, output)
-    page = Path(out).expanduser() / result.PAGE
-    _show(result, page, output, then=f"broca explore {shlex.quote(out)}")
+    result, files = kept_result("atlas", options, out, output)
+    show_kept(result, files[-1], output, then=f"broca explore {shlex.quote(out)}")
 
 
 def compare(
@@ -182,7 +164,5 @@ def compare(
     Args:
         out: Folder for comparison.json.
     """
-    from broca.results.comparison import Comparison
-
-    result, files = kept_result(Comparison, "compare", options, out, output)
-    _show(result, files[-1], output, then=f"broca view {shlex.quote(out)}")
+    result, files = kept_result("compare", options, out, output)
+    show_kept(result, files[-1], output, then=f"broca view {shlex.quote(out)}")

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
-from broca.cli.output import out_folder
+from broca.cli.output import out_folder, show
 from broca.cli.progress import PrintOptions, ProgressDisplay
 from broca.cli.wording import tell
 from broca.errors import BadInput
@@ -19,8 +19,6 @@ from broca.options.base import HIDDEN, shown_as
 
 if TYPE_CHECKING:
     from broca.results.base import Result
-
-R = TypeVar("R", bound="Result")
 
 
 @shown_as("Log", "Where the command is logged.", 12)
@@ -57,14 +55,13 @@ class SharedOutput(OutputOptions):
 
 
 def kept_result(
-    kind: type[R], verb: str, options: Any, folder: str | Path, output: OutputOptions
-) -> tuple[R, tuple[Path, ...]]:
+    verb: str, options: Any, folder: str | Path, output: OutputOptions
+) -> tuple[Any, tuple[Path, ...]]:
     """Returns the result of a verb from its out folder, or runs the verb and keeps it there.
 
     A verb that owns its folder is resumed by the same command; others share it.
 
     Args:
-        kind: Class of the result.
         verb: Name of the verb; `neurons.VERB` for one of `broca.neurons`.
         options: The options of the verb.
         folder: The out folder.
@@ -84,7 +81,7 @@ def kept_result(
     files = () if fresh else folders.finished_files(place, verb, options)
     if files:
         with suppress(BadInput):  # an edited file is written again
-            result = cast(R, read(files[0]))
+            result = read(files[0])
             owned = verb in folders.OWNERS
             advice = "--fresh measures it again" if owned else "remove it to run again"
             where = place if owned else files[0]
@@ -111,6 +108,11 @@ def kept_result(
             log.result(result, files)
         folders.note_finished(place, verb, options, files)
     return result, files
+
+
+def show_kept(result: Result, file: Path, output: OutputOptions, *, then: str) -> None:
+    """Shows a result in short or with details, its page or file, and what to do next."""
+    show(result, file, json=output.print_options.json, details=output.details, then=then)
 
 
 @contextmanager

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from broca.cli.commands import make_app
-from broca.cli.keeping import SharedOutput, kept_result
-from broca.cli.output import show
+from broca.cli.keeping import SharedOutput, kept_result, show_kept
 from broca.options import EraseOptions, LocateOptions
 
 
@@ -14,14 +13,8 @@ def _command(verb: str, cls: Any) -> Callable[..., None]:
     """Makes the command of a verb, whose help is that of its options; results share a folder."""
 
     def run(options: Any, *, out: str = "broca-neurons", output: Any = SharedOutput()) -> None:
-        from broca.results.neurons import Erasure, NeuronSet
-
-        kind: Any = NeuronSet if verb == "locate" else Erasure
-        result, files = kept_result(kind, f"neurons.{verb}", options, out, output)
-        show(
-            result, files[0], json=output.print_options.json, details=output.details,
-            then=f"broca view {shlex.quote(out)}",
-        )  # fmt: skip
+        result, files = kept_result(f"neurons.{verb}", options, out, output)
+        show_kept(result, files[0], output, then=f"broca view {shlex.quote(out)}")
 
     run.__name__ = verb
     run.__annotations__ |= {"options": cls, "output": SharedOutput, "out": str}
