@@ -188,11 +188,9 @@ def alone(
         ranking: All components, as the run ranks them; empty without a run.
         peers: Whether rankings by gradients are measured too, as searches of the run.
     """
-    components, orders, notes = (
-        run.model.components,
-        dict[str, tuple[int, ...]](),
-        tuple[str, ...](),
-    )
+    components = run.model.components
+    orders: dict[str, tuple[int, ...]] = {}
+    notes: tuple[str, ...] = ()
     if peers:
         orders, notes = search.orders_by_gradients(run, rows=PEER_ROWS, seed=scope.seed)
     columns = components.columns(verification.heads)

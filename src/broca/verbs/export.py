@@ -45,10 +45,8 @@ def export(options: ExportOptions) -> Export:
             gated = opened.model
             request.require_same_weights(gated)
             names, scale = request.names(gated), request.ablation.scale
-            origin, means = (
-                check.Origin.of(gated),
-                request.means(opened, names, items=options.items),
-            )
+            origin = check.Origin.of(gated)
+            means = request.means(opened, names, items=options.items)
             stages.enter(f"writing the {kind}")
             base, revision = origin.location, origin.revision
             forms.write_form(request, gated, names, part, base=base, revision=revision, means=means)

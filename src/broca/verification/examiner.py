@@ -217,10 +217,8 @@ class Examiner:
         own = self._evidence([[], columns, *single, *rest], places)
 
         def lost(after: int = 1, before: int = 0) -> tuple[Interval, float]:
-            drop, (_, p) = (
-                own.drop(task, after, before=before),
-                own.test(task, after, before=before),
-            )
+            drop = own.drop(task, after, before=before)
+            _, p = own.test(task, after, before=before)
             return drop, p if drop.value > 0 else 1.0  # a gain is no contribution
 
         pairs = [(lost(2 + n), lost(before=2 + count + n)) for n in range(count)]
