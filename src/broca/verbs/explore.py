@@ -56,16 +56,13 @@ def explore(options: ExploreOptions) -> LivePage:
         BrocaError: Bad input, in one line that says what to do.
     """
     target, tasks, run_options = options.target, options.tasks, options.run_options
-    subject = (
-        ExplorerSubject(target.name)
-        if isinstance(target, GatedModel)
-        else ExplorerSubject.of(target)
-    )
-    if not isinstance(target, GatedModel):
+    if isinstance(target, GatedModel):
+        subject = ExplorerSubject(target.name)
+    else:
+        subject = ExplorerSubject.of(target)
         run_options = options_of_run(target, run_options, with_journal=False)
         run_options = _kept(Path(str(target)).expanduser(), run_options)
-    sources = run_options.source_options
-    catalog = Catalog(**asdict(sources))
+    catalog = Catalog(**asdict(run_options.source_options))
     if tasks != "auto":
         given = tasks.split(",") if isinstance(tasks, str) else tasks
         subject = replace(subject, tasks=(given,) if isinstance(given, Task) else tuple(given))
