@@ -50,22 +50,19 @@ class EffectMatrix:
     @property
     def fits(self) -> Bools:
         """Whether the effects explain any of a task's variance, `(tasks,)`."""
-        fits: Bools = self.explained >= EXPLAINED
-        return fits
+        return self.explained >= EXPLAINED
 
     @property
     def hurts(self) -> Bools:
         """Whether each ablation significantly costs each task, without correction."""
         _, high = interval(self.effects, self.resampled)
         shown = (self.usable & self.fits)[:, None]
-        hurts: Bools = (high < 0) & (self.effects <= -LEAST) & shown
-        return hurts
+        return (high < 0) & (self.effects <= -LEAST) & shown
 
     @property
     def sure(self) -> Bools:
         """Whether each ablation significantly costs each task, corrected over its components."""
-        sure: Bools = (highest(self.effects, self.resampled) < 0) & self.hurts
-        return sure
+        return (highest(self.effects, self.resampled) < 0) & self.hurts
 
 
 def universal(matrix: EffectMatrix) -> list[int]:

@@ -97,8 +97,7 @@ class Executor:
         functions.
         """
         by_item = np.array([benchmark.rescored for benchmark, _ in self._bank], dtype=bool)
-        rows: NDArray[np.bool_] = by_item[plan.item_index]
-        return rows
+        return by_item[plan.item_index]
 
     def job(self, number: int, plan: Plan) -> Job:
         """Returns the rows of a plan for a runner.

@@ -331,8 +331,7 @@ def chunks(plan: Plan, lengths: NDArray[np.int64], tokens: int) -> Iterator[_Row
 def _first(keys: NDArray[np.int64]) -> _Rows:
     """Returns the position of the first equal key for every key, `(rows,)`."""
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    positions: _Rows = first[inverse]
-    return positions
+    return first[inverse]
 
 
 def _part(plan: Plan, rows: _Rows) -> Plan:

@@ -184,8 +184,7 @@ class Attributor:
         if len(self._alphas) < 2:
             residual[:] = torch.nan
         ends = torch.stack([read.probability.mean(1).to(residual), residual], 1)
-        vectors: NDArray[np.float32] = torch.cat([scores, activations, ends], 1).cpu().numpy()
-        return vectors
+        return torch.cat([scores, activations, ends], 1).cpu().numpy()
 
     @torch.no_grad()
     def _read(self, requests: list[Request], positions: Sequence[int]) -> _Read:

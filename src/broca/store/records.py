@@ -88,8 +88,7 @@ def restored(values: Any, kind: type[T]) -> T:
 
 def row_keys(masks: Ids, items: Ids) -> Ids:
     """Returns the key of every row from the ids of its mask and its item, `(rows,)`."""
-    keys: Ids = masks << 32 | items
-    return keys
+    return masks << 32 | items
 
 
 def vector_keys(kind: str, contents: Sequence[str]) -> Ids:

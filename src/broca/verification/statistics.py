@@ -72,8 +72,7 @@ def bootstrap_drops(
     # only the counts of each difference matter: exact, and fast if there are few differences
     shares = np.bincount(kinds, minlength=len(values)) / count
     drawn = rng.multinomial(count, shares, size=resamples)
-    means: Values = drawn @ values / count
-    return means
+    return drawn @ values / count
 
 
 def bootstrap_interval(
