@@ -36,7 +36,6 @@ class GatePoint:
     Attributes:
         module: The module.
         path: Dotted name of the module, for messages.
-        layer: Decoder layer, from 0.
         place: Place of the gates.
         first_column: Column of the first component; the others follow.
         units: Number of components.
@@ -45,7 +44,6 @@ class GatePoint:
 
     module: nn.Module
     path: str
-    layer: int
     place: GatePlace
     first_column: int
     units: int
@@ -354,7 +352,7 @@ def choose(
         sort = Component.parse(kind.example).kind
         for part, layer, count, width in kind.find(structure):
             first = len(components)
-            points.append(GatePoint(part.module, part.path, layer, kind.place, first, count, width))
+            points.append(GatePoint(part.module, part.path, kind.place, first, count, width))
             indices = [None] if NAMINGS[sort].single else range(count)
             components += [Component(layer, sort, index) for index in indices]
         if len(components) == before:

@@ -46,11 +46,6 @@ class Request:
     cut: int = 0
     settings: str = ""
 
-    @property
-    def length(self) -> int:
-        """Number of tokens of this request in a batch."""
-        return len(self.context) + len(self.continuation) + self.max_new_tokens
-
 
 @dataclass(frozen=True, slots=True)
 class LogLikelihood:
