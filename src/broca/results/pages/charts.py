@@ -96,9 +96,7 @@ class Plot(ABC):
             figure.savefig(file, format="svg", metadata=metadata, transparent=True)
             content = file.getvalue()
         width, height = (72 * inches for inches in figure.get_size_inches())
-        body = content[
-            content.index("</defs>") + len("</defs>") :
-        ]  # without matplotlib's style sheet
+        body = content.partition("</defs>")[2]  # without matplotlib's style sheet
         body = re.sub(r'<g id="tip (.*?)">(.*?)</g>\s*</g>', _tipped, body, flags=re.DOTALL)
         body = re.sub(r'<g id="[^"]*"', "<g", body)  # not unique on a page
         body = re.sub(r" ?font-family: [^;\"]*;?", "", body.replace("xlink:href", "href"))
