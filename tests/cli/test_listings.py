@@ -123,7 +123,7 @@ def test_the_contents_of_a_journal_are_shown(journal, tmp_path):
     shown = printed("journal", journal)
     assert "12 rows" in shown
     assert "attribution: 5 vectors" in shown
-    assert "run 1: no task by verify: 17 rows measured, 12 tokens, finished" in shown
+    assert "run 1: no task by verify: 12 rows measured, 12 tokens, finished" in shown
     content = json.loads(printed("journal", journal, "--json"))
     assert content["vectors"] == {"attribution": 5}
     assert_refused(broca("journal", tmp_path / "none.sqlite"), "does not exist")

@@ -74,7 +74,7 @@ def test_other_components_and_ablations_are_searched(tmp_path):
     """MLP blocks and KV groups are searched under mean ablation by margin, as options say."""
     data = json.loads(printed(
         "localize", "reference-small", "--task", "capitals", "--others", "sorting",
-        "--method", "cs-stratified", "--option", "contrast=false", "--option", "resamples=9",
+        "--method", "cs-stratified", "--option", "contrast=0", "--option", "resamples=9",
         "--option", "recovery=lasso", "--limit", 40, "--no-verify", "--components",
         "mlp+kv-groups", "--ablation", "mean", "--response", "margin", "--k", 2, "--items", 10,
         "--out", tmp_path, "--json",
@@ -85,7 +85,7 @@ def test_other_components_and_ablations_are_searched(tmp_path):
     assert {re.sub(r"\d+", "", line["name"]) for line in data["ranking"]} == {"LM", "LG"}
     assert len(data["ranking"]) == 4 + 12
     given = json.loads((tmp_path / "reproduce.json").read_text())["options"]["search_options"]
-    assert given["options"] == {"contrast": False, "resamples": 9, "recovery": "lasso"}
+    assert given["options"] == {"contrast": 0, "resamples": 9, "recovery": "lasso"}
 
 
 @pytest.mark.long

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from cli.running import broca as command
 from results.samples import make_result
 
 import broca
@@ -233,6 +234,9 @@ def test_what_a_folder_names_elsewhere_is_confirmed(tmp_path, verb, names):
     more = {"rerun": {"from_scratch": True}, "export": {"to": tmp_path / "new"}}.get(verb, {})
     with pytest.raises(BadInput, match=f"names '{theirs}'.* name it in `trust`"):
         getattr(broca, verb)(folder, **more)
+    if not more:
+        done = command(verb, folder)
+        assert (done.returncode, f"names '{theirs}'" in done.stderr) == (2, True)
     with pytest.raises(BrocaError) as refused:
         getattr(broca, verb)(folder, **more, trust=tmp_path)
     assert "`trust`" not in str(refused.value)

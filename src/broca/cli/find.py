@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from ast import literal_eval
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -73,13 +75,9 @@ def settings_from(pairs: Sequence[str]) -> dict[str, Any]:
         name, separator, text = pair.partition("=")
         if not separator or not name:
             raise BadInput(f"`option` '{pair}' is not of the form NAME=VALUE")
-        value: Any = {"true": True, "false": False}.get(text.lower(), text)
-        for number in (int, float):
-            try:
-                value = number(text)
-            except ValueError:
-                continue
-            break
+        value: Any = text
+        with suppress(ValueError, SyntaxError):  # other words stay words
+            value = literal_eval(text.capitalize() if text.isalpha() else text)
         settings[name.replace("-", "_")] = value
     return settings
 

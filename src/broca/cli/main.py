@@ -15,7 +15,8 @@ from broca.cli.start import show_next_steps
 from broca.cli.wording import in_flags, tell
 from broca.errors import EXIT_CODES, BadInput, BrocaError, NothingToLocalize, nearest
 from broca.executors.process import tune_process
-from broca.options import OFFLINE
+from broca.known_paths import named_in
+from broca.options import OFFLINE, values
 
 COMMANDS: dict[str, Commands] = {
     "Find and prove": {
@@ -93,7 +94,9 @@ def main() -> NoReturn:
     try:
         flags.update(_require_command(words))
         run, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
-        run(*bound.args, **bound.kwargs)
+        given = [*bound.args, *bound.kwargs.values()]
+        with named_in(value for each in given for value in values(each)):  # as the user gave them
+            run(*bound.args, **bound.kwargs)
     except SystemExit:  # of lm-eval, or a signal
         print_text("")
         raise

@@ -1,41 +1,20 @@
 """The executor: converts plans into jobs for a runner, and its answers into responses."""
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Protocol, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from broca.engine import Ablation, Answers, Job
+from broca.engine import Ablation, Answers, Engine, Job
 from broca.errors import TaskUnusable
+from broca.executors.ray import RayRunner
 from broca.measurement import Measurement, Plan
 from broca.tasks import Benchmark, Item, LogLikelihood, Margin, Output
 from broca.tasks.code import run_code_ahead
-
-
-class Runner(Protocol):
-    """What answers jobs: an engine of this process, or workers."""
-
-    @property
-    def concurrent(self) -> bool:
-        """Whether several jobs are answered at the same time."""
-
-    @property
-    def token_budget(self) -> int:
-        """Maximum number of tokens of a batch."""
-
-    @property
-    def device(self) -> str:
-        """The kind of device that the model runs on, such as `cpu`."""
-
-    def stream(self, jobs: Iterable[Job], *, rows: int) -> Iterator[Answers]:
-        """Yields the answers to jobs of `rows` rows in all, in any order.
-
-        A job is taken when there is a worker for it. A `BadLogits` has the number of its job.
-        """
 
 
 class Executor:
@@ -52,7 +31,7 @@ class Executor:
 
     def __init__(
         self,
-        runner: Runner,
+        runner: Engine | RayRunner,
         bank: Sequence[tuple[Benchmark, Item]],
         *,
         ablation: Ablation | None = None,

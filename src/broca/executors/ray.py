@@ -217,6 +217,7 @@ class RayPool:
     def _open(self) -> None:
         """Joins or starts a cluster, and waits for the first worker."""
         ray, address = self._ray, self.options.address
+        ours = bool(_ON_OUR_RAY) or not ray.is_initialized()
         if not ray.is_initialized():
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -236,8 +237,7 @@ class RayPool:
                     f"no Ray cluster at '{address}': {_line(error)}; start one with ray "
                     "start --head, or leave `address` out"
                 ) from error
-            _ON_OUR_RAY.append(self)
-        elif _ON_OUR_RAY:
+        if ours:
             _ON_OUR_RAY.append(self)
         resources = ray.cluster_resources()
         self._count, self._gpus, self.recipe = workers_of(resources, self.options, self.recipe)
@@ -375,7 +375,9 @@ class RayRunner:
         return self._pool.first.device
 
     def stream(self, jobs: Iterable[Job], *, rows: int) -> Iterator[Answers]:
-        """Sends jobs to workers and yields their answers; see `Runner.stream`.
+        """Yields the answers to jobs of `rows` rows in all, in any order.
+
+        A job is taken when there is a worker for it. A `BadLogits` has the number of its job.
 
         Raises:
             BrocaError: The model or a job is at fault.

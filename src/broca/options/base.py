@@ -147,10 +147,10 @@ class Options:
 
 def flat(options: Mapping[str, Any]) -> dict[str, Any]:
     """Returns plain options of all groups by name; the groups of one verb share no name."""
-    values: dict[str, Any] = {}
+    flattened: dict[str, Any] = {}
     for name, value in options.items():
-        values |= flat(value) if name.endswith("_options") else {name: value}
-    return values
+        flattened |= flat(value) if name.endswith("_options") else {name: value}
+    return flattened
 
 
 R = TypeVar("R")
@@ -178,7 +178,7 @@ def verb(cls: type[Options]) -> Callable[[Callable[[Any], R]], Callable[..., R]]
             if both := sorted({*named} & {*keywords}):
                 raise BadInput(f"`{both[0]}` is given twice")
             options = cls.of(named | keywords, settings)
-            with named_in(_values(options)):
+            with named_in(values(options)):
                 return function(options)
 
         with_keywords.__signature__ = Signature(  # type: ignore[attr-defined]
@@ -202,14 +202,13 @@ def leaves(cls: type[Options]) -> Iterator[tuple[type[Options], Field[Any]]]:
             yield from leaves(group)
 
 
-def _values(options: Options) -> Iterator[Any]:
-    """Yields the values of all fields, with those of the groups."""
-    for item in fields(options):
-        value = getattr(options, item.name)
-        if isinstance(value, Options):
-            yield from _values(value)
-        else:
-            yield value
+def values(given: Any) -> Iterator[Any]:
+    """Yields a value; in place of options, those of their fields and of their groups'."""
+    if isinstance(given, Options):
+        for item in fields(given):
+            yield from values(getattr(given, item.name))
+    else:
+        yield given
 
 
 def names_of(cls: type[Options]) -> tuple[str, ...]:

@@ -40,11 +40,6 @@ class OtherTask:
     items: Ints
     confirm: Ints
 
-    @property
-    def confirm_or_items(self) -> Ints:
-        """The `confirm` items; those of the search if none were set aside."""
-        return self.confirm if len(self.confirm) else self.items
-
 
 @dataclass(frozen=True)
 class Problem:

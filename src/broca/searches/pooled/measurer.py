@@ -145,7 +145,8 @@ class LossMeasurer:
         tasks = (OtherTask("", problem.items, problem.confirm), *problem.others)
         self._pools = {
             "items": {task.name: task.items for task in tasks},
-            "confirm": {task.name: task.confirm_or_items for task in tasks},
+            # those of the search if none were set aside
+            "confirm": {t.name: t.confirm if len(t.confirm) else t.items for t in tasks},
         }
 
     @property
