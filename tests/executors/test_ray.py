@@ -150,6 +150,18 @@ def test_a_hanging_worker_is_replaced(pool, reference, bank, plan):
     assert victim not in [worker.process for worker in pool.workers]
 
 
+def test_idle_workers_that_died_together_cost_one_attempt(pool, reference, monkeypatch):
+    """A batch that no living worker had is not lost once for each of the dead."""
+    await_workers(pool, 2)
+    monkeypatch.setattr(ray_executor, "ATTEMPTS", 2)
+    for worker in pool.workers:
+        os.kill(worker.process, signal.SIGKILL)
+    request = Request("loglikelihood", (5, 6, 7), (8,))
+    job = Job(0, np.ones((1, 96), np.float32), *2 * [np.zeros(1, np.intp)], ((request,),))
+    (answers,) = RayRunner(pool, RunnerSpec(model=reference)).stream([job], rows=1)
+    assert len(answers.outputs) == 1
+
+
 def test_a_batch_that_always_fails_ends_the_run(pool, reference, monkeypatch):
     """After the stated number of attempts the run fails in one line; other answers are returned."""
     await_workers(pool, 2)  # so that the good batch runs beside the bad one

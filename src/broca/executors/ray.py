@@ -34,7 +34,7 @@ START_LIMIT_S = 3600.0
 """Maximum seconds for loading the model."""
 
 _REACHED_S = 10.0
-"""Seconds in which a cluster must be reached."""
+"""Seconds in which a cluster, and an idle worker, must be reached."""
 
 _LOOK_S = 1.0
 """Seconds between two checks of time limits."""
@@ -338,7 +338,7 @@ class RayPool:
     def _lives(self, member: _Member) -> bool:
         """Whether an idle worker answers; what ended another one may have ended it too."""
         try:
-            self._ray.get(member.actor.__ray_ready__.remote(), timeout=_LOOK_S)
+            self._ray.get(member.actor.__ray_ready__.remote(), timeout=_REACHED_S)
         except self._ray.exceptions.RayError:
             self._end(member)
             return False
