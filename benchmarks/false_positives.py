@@ -57,7 +57,8 @@ def measure(
             {line.task: line.before for line in (lost, *others)}
             | dict.fromkeys(tasks.same_skill, 1.0)
         )
-        losses = {line.task: line.drop for line in (lost, *others)}
+        lines = (lost, *others)
+        losses = {line.task: trial.lost_skill(line.task, line.before, line.after) for line in lines}
         mean, _ = trial.specific(np.array([losses[name] for name in (task, *trial.others)]))
         if mean > SPILL * lost.drop:
             verdicts["others lose more than a quarter"] += 1

@@ -274,10 +274,12 @@ def drop_share(
     )
     every = np.arange(len(before))
     drop, own_drop = (score(before, every) - score(values, every) for values in (after, after_own))
-    apart = [unseen(before, values, level=level) for values in (after, after_own)]
-    if interval_of(own_drop, own_draws, level=level, reach=apart[1]).low <= 0:
+    least, own_least = (unseen(before, values, level=level) for values in (after, after_own))
+    if interval_of(own_drop, own_draws, level=level, least=own_least).low <= 0:
         return None
-    usable, reach = own_draws > 0, float(np.linalg.norm(apart)) / own_drop
+    usable = own_draws > 0
+    alike = [np.ptp(before - values) == 0 for values in (after, after_own)]
+    reach = float(np.linalg.norm(np.multiply(alike, [least, own_least]))) / own_drop
     return interval_of(drop / own_drop, draws[usable] / own_draws[usable], level=level, reach=reach)
 
 

@@ -106,10 +106,10 @@ class Evidence:
         """Returns the score of every task without a set."""
         return {name: self.trial.score(name, rows[row]) for name, rows in self.responses.items()}
 
-    def loss(self, name: str) -> float:
-        """Returns the drop of a task from the intact model."""
-        before, after = self.responses[name][:2]
-        return self.trial.loss(name, before, after)
+    def lost_skill(self, name: str) -> float:
+        """Returns the loss of a task from the intact model, above guessing."""
+        before, after = (self.trial.score(name, rows) for rows in self.responses[name][:2])
+        return self.trial.lost_skill(name, before, after)
 
     def drop(self, name: str, after: int = 1, *, before: int = 0) -> Interval:
         """Returns the drop of a task with its interval."""
@@ -124,9 +124,20 @@ class Evidence:
         )
 
     def test(self, name: str, after: int = 1, *, before: int = 0) -> tuple[str, float]:
-        """Returns the test of the drop of a task, and its two-sided p-value."""
-        rows = self.responses[name]
-        return paired_test(rows[before], rows[after], seed=self.scope.seed)
+        """Returns the test of the drop of a task, and its two-sided p-value.
+
+        That of an aggregation other than the mean is by resampled items.
+        """
+        first, second = (self.responses[name][row] for row in (before, after))
+        aggregate = self.trial.aggregation(name, first)
+        if aggregate is None:
+            return paired_test(first, second, seed=self.scope.seed)
+        draws = bootstrap_drops(
+            first, second, resamples=self.scope.resamples, seed=self.scope.seed,
+            aggregate=aggregate,
+        )  # fmt: skip
+        beyond = 1 + min(int(np.sum(draws <= 0)), int(np.sum(draws >= 0)))
+        return "bootstrap", min(1.0, 2 * beyond / (1 + len(draws)))
 
     def tested(self, name: str) -> TaskDrop:
         """Returns the drop of a task with its interval and its uncorrected test."""
@@ -139,12 +150,13 @@ class Evidence:
     def contrast(self) -> tuple[Interval | None, Interval | None]:
         """Returns the off-target drop and the specific drop; None without other tasks.
 
-        Where all items of a task changed alike, its share of the interval is that of `unseen`.
+        Both are of skill, above guessing. Where all items of a task changed alike, its share of the
+        interval is that of `unseen`.
         """
         if not self.trial.others:
             return None, None
         names = (self.trial.task, *self.trial.others)
-        losses = np.array([self.loss(name) for name in names])
+        losses = np.array([self.lost_skill(name) for name in names])
         draws = np.array(
             [
                 bootstrap_drops(
@@ -153,12 +165,14 @@ class Evidence:
                     resamples=self.scope.resamples,
                     seed=[self.scope.seed, number],
                     aggregate=self.trial.aggregation(name, self.responses[name][0]),
+                    floor=self.trial.floor(name),
                 )
                 for number, name in enumerate(names)
             ]
         )
         level = self.scope.level
-        reach = np.diag([unseen(*self.responses[name][:2], level=level) for name in names])
+        alike = [np.ptp(self.responses[name][0] - self.responses[name][1]) == 0 for name in names]
+        reach = np.diag([unseen(*self.responses[name][:2], level=level) for name in names]) * alike
         parts = map(self.trial.specific, (losses, draws, reach))
         mean, specific = (
             interval_of(float(value), drawn, level=level, reach=float(np.linalg.norm(apart)))

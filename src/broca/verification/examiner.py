@@ -59,7 +59,8 @@ def plain_verification(
     """
     trial = trial.judged(before)
     drops = tuple(trial.drop(name, before[name], after[name]) for name in trial.names)
-    losses = np.array([line.drop for line in drops if line.role in ("task", "other")])
+    judged = (trial.task, *trial.others)
+    losses = np.array([trial.lost_skill(name, before[name], after[name]) for name in judged])
     off_target, specific = map(float, trial.specific(losses)) if trial.others else (None, None)
     return Verification(
         model=model,

@@ -26,6 +26,9 @@ _SURE = 2.0
 _SLACK = 0.02
 """Gain of the other tasks, in their metric, that a random set may have by noise."""
 
+_LOOKS = 10
+"""Divisor of the level at which a comparison ends before all random sets are measured."""
+
 _WAVE = 5
 """Maximum number of random sets of each kind that are measured together."""
 
@@ -51,7 +54,7 @@ class ControlComparison:
 
     The task's first items decide most random sets: those whose drop is far below the specific drop
     of the real set on all items. The others get more, then of the other tasks too, until they are
-    decided. All ends when significantly more than 5 % of the sets of a kind reach the real set.
+    decided. All ends when far more than 5 % of the sets of a kind reach the real set.
 
     Attributes:
         found: The evidence of the intact model and the real set.
@@ -86,7 +89,10 @@ class ControlComparison:
             left = None if left is None else left - spent
             sets = {kind: [*sets[kind], *wave[kind]] for kind in sets}
             reached = {kind: sum(bool(one.reaches) for one in of) for kind, of in sets.items()}
-            if any(behind(reached[kind], len(sets[kind]), self.found.scope.level) for kind in sets):
+            early = (
+                self.found.scope.level / _LOOKS
+            )  # of repeated looks, only the last is at `level`
+            if any(behind(reached[kind], len(sets[kind]), early) for kind in sets):
                 break
             start += size
         return tuple(self._described(kind, of, components) for kind, of in sets.items() if of)
@@ -140,13 +146,16 @@ class ControlComparison:
     def _specific(self, random_set: _Drawn, row: int) -> float:
         """Returns the specific drop without a set of the rows, and before it is known the drop."""
         trial, rows = self.found.trial, random_set.rows
-        losses = np.array([trial.loss(name, of[0], of[row]) for name, of in rows.items()])
+        losses = np.array([
+            trial.lost_skill(name, trial.score(name, of[0]), trial.score(name, of[row]))
+            for name, of in rows.items()
+        ])  # fmt: skip
         return float(trial.specific(losses)[1] if len(rows) > 1 else losses[0])
 
     def _described(self, kind: str, sets: Sequence[_Drawn], components: ComponentSet) -> Controls:
         """Returns the random sets of a kind as results describe them."""
         trial = self.found.trial
-        losses = np.array([self.found.loss(name) for name in (trial.task, *trial.others)])
+        losses = np.array([self.found.lost_skill(name) for name in (trial.task, *trial.others)])
         # a specific drop that was not needed is at most the drop
         at_most = np.array([self._specific(random_set, 2) for random_set in sets])
         reached = [bool(random_set.reaches) for random_set in sets]

@@ -49,6 +49,7 @@ def bootstrap_drops(
     resamples: int = 2000,
     seed: int | Sequence[int] = 0,
     aggregate: Aggregate | None = None,
+    floor: float = -math.inf,
 ) -> Values:
     """Returns the drops of resampled items, `(resamples,)`; before and after share the draw.
 
@@ -58,6 +59,7 @@ def bootstrap_drops(
         resamples: Number of resamples.
         seed: Seed of the draws.
         aggregate: The task's own aggregation if it is not the mean.
+        floor: Score of guessing, below which no skill is lost.
     """
     rng = np.random.default_rng(seed)
     count = len(before)
@@ -65,14 +67,16 @@ def bootstrap_drops(
         drops = np.empty(resamples)
         for number in range(resamples):
             drawn = rng.integers(count, size=count)
-            drops[number] = aggregate(before[drawn], drawn) - aggregate(after[drawn], drawn)
+            first, second = (
+                max(aggregate(values[drawn], drawn), floor) for values in (before, after)
+            )
+            drops[number] = first - second
         return drops
-    difference = before - after
-    values, kinds = np.unique(difference, return_inverse=True)
-    # only the counts of each difference matter: exact, and fast if there are few differences
-    shares = np.bincount(kinds, minlength=len(values)) / count
-    drawn = rng.multinomial(count, shares, size=resamples)
-    return drawn @ values / count
+    pairs, kinds = np.unique(np.stack([before, after]), axis=1, return_inverse=True)
+    # only the counts of each pair matter: exact, and fast if there are few pairs
+    drawn = rng.multinomial(count, np.bincount(kinds.ravel()) / count, size=resamples)
+    scores: Values = np.maximum(drawn @ pairs.T / count, floor)
+    return scores[:, 0] - scores[:, 1]
 
 
 def bootstrap_interval(
@@ -86,31 +90,29 @@ def bootstrap_interval(
 ) -> Interval:
     """Returns the drop with its paired percentile bootstrap interval.
 
-    If every item changed by the same amount, a bootstrap interval has no width. The interval is
-    then extended as if a share of `1 - (level / 2) ** (1 / items)` of the items, the largest that
-    is compatible with such a sample, deviated by the metric's range.
+    Where few items changed, such an interval is too short. It reaches at least as far as if a share
+    of `1 - (level / 2) ** (1 / items)` of the items, the largest of which a sample may have none,
+    deviated by the metric's range.
     """
     drops = bootstrap_drops(before, after, resamples=resamples, seed=seed, aggregate=aggregate)
     score = aggregate or (lambda values, _: float(np.mean(values)))
     every = np.arange(len(before))
     value = score(before, every) - score(after, every)
-    reach = unseen(before, after, level=level)
-    interval = interval_of(float(value), drops, level=level, reach=reach)
-    if reach and is_binary(before, after):
+    least = unseen(before, after, level=level)
+    interval = interval_of(float(value), drops, level=level, least=least)
+    if is_binary(before, after):
         return replace(interval, low=max(interval.low, -1.0), high=min(interval.high, 1.0))
     return interval
 
 
 def unseen(before: Values, after: Values, *, level: float) -> float:
-    """Returns by how much the mean change may differ if all items changed alike; else 0."""
-    if np.ptp(before - after) != 0:
-        return 0.0
+    """Returns by how much items of which the sample has none may move the mean change."""
     span = 1.0 if is_binary(before, after) else float(np.ptp(np.concatenate([before, after])))
     return span * float(1 - (level / 2) ** (1 / len(before)))
 
 
 def interval_of(
-    value: float, draws: Values, *, level: float = 0.05, reach: float = 0.0
+    value: float, draws: Values, *, level: float = 0.05, reach: float = 0.0, least: float = 0.0
 ) -> Interval:
     """Returns a value with the percentile interval of its bootstrap draws.
 
@@ -119,9 +121,10 @@ def interval_of(
         draws: Its values on resampled items, `(resamples,)`.
         level: One minus the coverage of the interval.
         reach: Half the interval of a part that the draws hold constant; parts are independent.
+        least: Smallest distance of the ends.
     """
     low, high = np.quantile(draws, [level / 2, 1 - level / 2])
-    low, high = min(low, value), max(high, value)
+    low, high = min(low, value - least), max(high, value + least)
     if reach:
         low, high = value - math.hypot(value - low, reach), value + math.hypot(high - value, reach)
     return Interval(float(value), float(low), float(high))

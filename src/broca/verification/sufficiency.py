@@ -254,10 +254,10 @@ class KeptScores:
         return np.array([self.draws[one] for one in kept])
 
     def intervals(self, kept: Sequence[Kept]) -> list[Interval]:
-        """Returns kept performance; where every item changed alike, with what was not seen."""
+        """Returns kept performance; the ends reach at least as far as what was not seen."""
         found = []
         for one in kept:
-            reach = unseen(self.intact, self.rows[one], level=self.level) / self.room
+            least = unseen(self.intact, self.rows[one], level=self.level) / self.room
             draws = self.draws[one]
-            found.append(interval_of(draws[0], draws[1:], level=self.level, reach=reach))
+            found.append(interval_of(draws[0], draws[1:], level=self.level, least=least))
         return found

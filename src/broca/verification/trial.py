@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -40,7 +41,6 @@ class Trial:
         at_chance: Other tasks that the intact model cannot do: they can show no damage, and enter
             no mean.
         weights: Weight of each of the others in means; equal ones if empty.
-        ceilings: Largest loss of a task that is lost skill, its score above chance, by task.
     """
 
     task: str
@@ -51,7 +51,6 @@ class Trial:
     items: Sequence[Item] = ()
     at_chance: tuple[str, ...] = ()
     weights: Mapping[str, float] = field(default_factory=dict)
-    ceilings: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -66,34 +65,37 @@ class Trial:
         Args:
             scores: Score of every task on the intact model.
         """
-        weights, ceilings, at_chance = {}, {}, []
+        weights, at_chance = {}, []
         for name in self.names:
             benchmark, items = self.benchmarks[name], len(self.places[name])
             room = 1.0
             if benchmark.higher_is_better:
                 room = scores[name] - benchmark.chance
-            if benchmark.chance and room > 0:
-                ceilings[name] = room
             weights[name] = min(1.0, room) * items / (items + _NOISE)
             if name in self.others and benchmark.at_chance(scores[name], items=items):
                 at_chance.append(name)
         others = tuple(name for name in self.others if name not in at_chance)
-        return replace(
-            self, others=others, at_chance=tuple(at_chance), weights=weights, ceilings=ceilings
-        )
+        return replace(self, others=others, at_chance=tuple(at_chance), weights=weights)
 
     def specific(self, losses: Floats) -> tuple[Floats, Floats]:
         """Returns the weighted mean of the others' losses of skill, and the task's beyond it.
 
         Args:
-            losses: Losses of the task and of each of the others, `(1 + others, ...)`.
+            losses: Losses of skill of the task and of each of the others, `(1 + others, ...)`.
         """
-        names = (self.task, *self.others)
-        ceilings = np.array([self.ceilings.get(name, np.inf) for name in names])
-        task, *rest = np.minimum(losses, ceilings.reshape(-1, *(1,) * (losses.ndim - 1)))
+        task, *rest = losses
         weights = [self.weights.get(name, 1.0) for name in self.others]
         others = np.average(rest, axis=0, weights=weights)
         return others, task - others
+
+    def floor(self, name: str) -> float:
+        """Returns the score of guessing, below which a task loses no skill."""
+        return self.benchmarks[name].chance or -math.inf
+
+    def lost_skill(self, name: str, before: float, after: float) -> float:
+        """Returns the loss of a task between two scores above guessing."""
+        floor = self.floor(name)
+        return self.benchmarks[name].loss(max(before, floor), max(after, floor))
 
     def drop(self, name: str, before: float, after: float) -> TaskDrop:
         """Returns the drop of a task between two scores, without statistics."""
@@ -156,7 +158,8 @@ class Trial:
     def aggregation(self, name: str, values: Values) -> Aggregate | None:
         """Returns the task's aggregation in the responses' direction; None if it is the mean."""
         sign = 1.0 if self.benchmarks[name].higher_is_better else -1.0
-        if abs(sign * self.score(name, values) - float(np.mean(values))) < 1e-9:
+        every = np.arange(float(len(values)))  # equal values could hide unequal weights
+        if abs(sign * self.score(name, every) - float(every.mean())) < 1e-9:
             return None
         return lambda responses, drawn: sign * self._score(name, responses, drawn, len(values))
 

@@ -79,19 +79,17 @@ def _no_drop(found: Verification) -> Verdict | None:
     gained = 0.02 if claimed.test == "mcnemar" else 0.05  # share of items that noise may turn right
     needed = items_needed(RELEVANT, gained=gained, level=found.level)
     relevant = f"a drop of {100 * RELEVANT:.0f} points"
-    enough = claimed.items >= needed
-    if _interval(claimed).high < RELEVANT or (claimed.drop <= 0 and enough):
+    if _interval(claimed).high < RELEVANT:
         text = f"{lost}: {relevant} can be excluded."
-    elif enough:
-        text = f"{lost}: no change was seen; {relevant} would have been."
-    else:
+        return Verdict("not localized at head level", text, headline=nothing)
+    text = f"{lost}: {relevant} cannot be excluded."
+    if claimed.items < needed:
         text = (
             f"{lost}: {claimed.items} items are too few to see {relevant}; {needed} would do in "
             "four of five cases."
         )
-        headline = f"{nothing}, on too few items to exclude one"
-        return Verdict("inconclusive", text, needed, headline)
-    return Verdict("not localized at head level", text, headline=nothing)
+    headline = f"{nothing}, on too few items to exclude one"
+    return Verdict("inconclusive", text, max(needed, 2 * claimed.items), headline)
 
 
 def _not_compared(found: Verification) -> Verdict | None:
