@@ -5,7 +5,8 @@ backticks, which the CLI turns into its flags.
 """
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class BrocaError(Exception):
@@ -151,3 +152,22 @@ def is_shortage(error: BaseException) -> bool:
     """Whether memory ran out: on a CPU, torch raises a RuntimeError that names its allocator."""
     known = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
     return known or "DefaultCPUAllocator" in str(error)
+
+
+@contextmanager
+def refused(what: str) -> Iterator[None]:
+    """Turns any exception of a task's file, functions or data into one line.
+
+    Args:
+        what: Beginning of the message: what failed.
+
+    Raises:
+        TaskUnusable: An exception other than an error of broca was raised.
+    """
+    try:
+        yield
+    except BrocaError:
+        raise
+    except Exception as error:  # a task file may raise anything
+        cause = f"{type(error).__name__}: {first_line(error)}"
+        raise TaskUnusable(f"{what}: {cause}; check its file, its data and the network") from error

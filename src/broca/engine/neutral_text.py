@@ -63,7 +63,7 @@ class TextReading:
                     log_probs.append(logits[0, :-1].float().log_softmax(-1))
                 intact, ablated = log_probs  # (tokens - 1, vocabulary)
                 losses = [-of.gather(1, targets.to(of.device)).sum().item() for of in log_probs]
-                totals += [*losses, (intact.exp() * (intact - ablated)).sum().item()]
+                totals += [*losses, (intact.exp() * (intact - ablated)).nansum().item()]
                 count += len(targets)
             vectors.append((totals / count).astype(np.float32))
             engine.observed_tokens += observation.length

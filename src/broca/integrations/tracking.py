@@ -1,5 +1,7 @@
 """Experiment trackers: settings, progress, scores and files of a run."""
 
+import posixpath
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -80,7 +82,9 @@ class _Mlflow:
         self._library.log_params({key: str(value)[:500] for key, value in settings.items()})
 
     def log(self, values: Mapping[str, float], step: int) -> None:
-        self._library.log_metrics(dict(values), step=step)
+        # of other characters, and of names that are no normal paths, MLflow has no metrics
+        plain = (posixpath.normpath(re.sub(r"[^\w/.: -]|\.\./", "_", name)) for name in values)
+        self._library.log_metrics(dict(zip(plain, values.values(), strict=True)), step=step)
 
     def result(self, name: str, summary: str, files: Sequence[Path]) -> None:
         self._library.log_text(summary, "summary.txt")

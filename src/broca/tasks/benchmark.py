@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import math
 import runpy
@@ -12,13 +13,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from broca.errors import BadInput
+from broca.errors import BadInput, refused
 from broca.options import Reference, TaskOptions
 from broca.tasks.documents import Document, PreparedTask
 from broca.tasks.items import Item, Margin, Output, Request, Split, SplitPart, split_parts
 from broca.tasks.metrics import full_metric_names, scored_group
 from broca.tasks.preparation import prepare
 from broca.tasks.tokenizer import RequestTokenizer
+
+_CHOSEN = ("acc", "acc_norm", "acc_bytes", "acc_mutual_info")
+"""Metrics of a choice among several, which guessing gets right at times."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,8 +230,9 @@ class Benchmark:
     def _margin(self, item: Item, document: Document) -> Margin | None:
         kind, delimiter = document.part.kind, document.part.delimiter
         if callable(self._reference):
-            given = self._reference(document.fields)
-            answers = [given] if isinstance(given, str) else list(given or ())
+            with refused(f"the reference of item {item.number} of task '{item.task}'"):
+                given = self._reference(document.fields)
+                answers = [given] if isinstance(given, str) else list(given or ())
             forced = [self._forced(document, f"{delimiter}{answer}") for answer in answers]
             whole = tuple(request for request in forced if request is not None)
             if not whole or len(whole) < len(forced):
@@ -304,7 +309,9 @@ class Benchmark:
         guesses = []
         for document in self._documents:
             count = len(document.choices) or len(document.requests)
-            several = document.part.kind in ("multiple_choice", "loglikelihood") and count > 1
+            part = document.part
+            several = part.kind in ("multiple_choice", "loglikelihood") and count > 1
+            several = several and (part.metric.name in _CHOSEN or "rescored" in part.metadata)
             guesses.append(max(1, len(document.right_choices)) / count if several else 0.0)
         return self.aggregate(guesses, self.items) if any(guesses) else 0.0
 
@@ -404,5 +411,19 @@ def _contents(requests: Sequence[Request]) -> list[Any]:
 
 
 def _digest(value: Any) -> bytes:
-    text = json.dumps(value, sort_keys=True, ensure_ascii=True, default=str)
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, default=_plain)
     return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+def _plain(value: Any) -> Any:
+    """Returns a function or class as its name and its file's digest, and anything else as text."""
+    if not callable(value):
+        return str(value)
+    code = getattr(value, "func", value)  # of a partial function
+    try:
+        file = Path(inspect.getsourcefile(code) or "")
+    except TypeError:
+        file = Path()
+    content = hashlib.blake2b(file.read_bytes()).hexdigest() if file.is_file() else ""
+    name = getattr(code, "__qualname__", type(code).__qualname__)
+    return [name, content, getattr(value, "args", ()), getattr(value, "keywords", {})]

@@ -1,8 +1,7 @@
 """Finds tasks by name: examples, shipped tasks, a folder's tasks, and all tasks of lm-eval."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 from lm_eval.tasks import TaskManager
 
-from broca.errors import BadInput, BrocaError, TaskUnusable, UnknownName, first_line, nearest
+from broca.errors import BadInput, TaskUnusable, UnknownName, nearest, refused
 from broca.known_paths import require_named
 from broca.models.checkpoints import skip_retries_if_unreachable
 from broca.options import TaskOptions
@@ -390,22 +389,3 @@ def _packaged() -> dict[str, Any]:
 def _names(entries: Mapping[str, Any], *kinds: str) -> tuple[str, ...]:
     """Returns the names of lm-eval's entries of some kinds, in alphabetical order."""
     return tuple(sorted(name for name, entry in entries.items() if entry.kind.name in kinds))
-
-
-@contextmanager
-def refused(what: str) -> Iterator[None]:
-    """Turns any exception of a task's file, functions or data into one line.
-
-    Args:
-        what: Beginning of the message: what failed.
-
-    Raises:
-        TaskUnusable: An exception other than an error of broca was raised.
-    """
-    try:
-        yield
-    except BrocaError:
-        raise
-    except Exception as error:  # a task file may raise anything
-        cause = f"{type(error).__name__}: {first_line(error)}"
-        raise TaskUnusable(f"{what}: {cause}; check its file, its data and the network") from error

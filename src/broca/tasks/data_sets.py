@@ -53,11 +53,12 @@ def read_data_set(
         )
     examples = []
     for row in first:
-        answer = str(row[named["answer"]]).strip()
-        # an empty answer: the item is left out and counted
-        examples.append({
-            "prompt": str(row[named["prompt"]]).strip(), "answer": f" {answer}" if answer else "",
-        })  # fmt: skip
+        prompt, answer = (
+            "" if row[named[name]] is None else str(row[named[name]]).strip()
+            for name in ("prompt", "answer")
+        )  # fmt: skip
+        # without a prompt or an answer: the item is left out and counted
+        examples.append({"prompt": prompt, "answer": f" {answer}" if prompt and answer else ""})
     return Task(PREFIX + name, capability=name, examples=tuple(examples), kind="loglikelihood")
 
 

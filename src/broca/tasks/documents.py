@@ -1,17 +1,15 @@
 """Documents of an lm-eval task with their requests, whose answers the task's own code scores."""
 
-import hashlib
-import inspect
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask
 
+from broca.errors import refused
 from broca.limits import time_limit
 from broca.tasks.items import Generation, LogLikelihood, Output, Request
 from broca.tasks.metrics import Metric, filter_names, filters_of
@@ -79,28 +77,20 @@ class PreparedTask:
     def definition(self) -> dict[str, Any]:
         """All that defines the task but its data, with the digests of its functions' files."""
         config = self.harness.config
-        settings = {key: value for key, value in config.to_dict().items() if key not in _SOURCES}
+        every = config.to_dict(keep_callable=True)
+        settings = {key: value for key, value in every.items() if key not in _SOURCES}
         metadata = self.metadata
         metadata.pop("config_source", None)
         # a caller's function may change undetected: outputs are shared, scores are not kept
         rescored = bool(metadata.get("rescored"))
         if rescored:
             settings.pop("metric_list", None)
-        code = set()
-        for value in [*vars(config).values(), type(self.harness)]:
-            try:
-                file = Path((inspect.getsourcefile(value) if callable(value) else None) or "")
-            except TypeError:  # a callable object without source code
-                continue
-            if file.is_file():
-                code.add(hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest())
         return {
             "name": self.name,
             "settings": settings,
             "metadata": metadata,
             "metric": "" if rescored else self.metric.full_name,
-            "class": type(self.harness).__qualname__,
-            "code": sorted(code),
+            "class": type(self.harness),
         }
 
 
@@ -255,9 +245,10 @@ class Document:
         for instance, response in zip(instances, responses, strict=True):
             instance.resps = [response] * (instance.repeats or 1)
             instance.filtered_resps = {}
-        with time_limit(SECONDS, f"the filter of {self._name}"):
-            for ensemble in filters_of(self.part.harness):
-                if ensemble.name == name:
-                    ensemble.apply(instances)
-        filtered = [instance.filtered_resps.get(name, instance.resps[0]) for instance in instances]
-        return dict(self.part.harness.process_results(self.fields, filtered))
+        with refused(f"{self._name} could not be scored"):
+            with time_limit(SECONDS, f"the filter of {self._name}"):
+                for ensemble in filters_of(self.part.harness):
+                    if ensemble.name == name:
+                        ensemble.apply(instances)
+            filtered = [one.filtered_resps.get(name, one.resps[0]) for one in instances]
+            return dict(self.part.harness.process_results(self.fields, filtered))

@@ -271,11 +271,14 @@ def score_with(task: Any, function: MetricFunction) -> None:
 
     def scored(document: Any, results: Sequence[Any]) -> dict[str, Any]:
         output, answer = results[0], task.doc_to_target(document)
+        choices = [] if task.config.doc_to_choice is None else task.doc_to_choice(document)
         if kind == "multiple_choice":
-            choices = task.doc_to_choice(document)
             output = choices[max(range(len(choices)), key=lambda index: results[index][0])]
-            answer = choices[answer] if isinstance(answer, int) else answer
         try:
+            if choices and isinstance(answer, list):
+                answer = [choices[one] if isinstance(one, int) else one for one in answer]
+            elif choices and isinstance(answer, int):
+                answer = choices[answer]
             return {name: function(output, document if takes_document else answer)}
         except Exception as error:  # a caller's function may raise anything
             raise TaskUnusable(

@@ -341,7 +341,7 @@ class RequestTokenizer:
         return Request(
             "generate_until",
             tuple(tokens),
-            stop=tuple(text for text in stop if text),
+            stop=tuple(str(text) for text in stop if text),
             max_new_tokens=1 if "" in stop else new_tokens,  # every text contains an empty one
             cut=cut,
             settings=json.dumps(settings, sort_keys=True) if settings else "",

@@ -66,6 +66,7 @@ def describe_task(options: DescribeTaskOptions) -> TaskDescription:
             tokenizer,
             max_length=task_options.max_length_of(max_length),
             template_settings=task_options.template_settings,
+            day=task_options.chat_template_date,
         )
     benchmark = catalog.load(task, requests_of, metric=task_options.metric, options=task_options)
     requests = [request for item in benchmark.items for request in item.requests]
