@@ -100,7 +100,7 @@ def test_a_full_disk_anywhere_is_one_line(monkeypatch):
         return broca("tasks")
 
     done = fails(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/d/report.html"))
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == (
         "broca: no space is left on the disk of '/d/report.html': free some, and give the command "
         "again"

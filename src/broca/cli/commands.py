@@ -66,7 +66,8 @@ def flags_of(command: Callable[..., Any]) -> dict[str, str]:
     except NameError:  # a command of cyclopts, such as --help
         return {}
     options = [hint for hint in hints.values() if isinstance(hint, type)]
-    return {
+    own = {name: "--" + name.replace("_", "-") for name in hints if name != "return"}
+    return own | {
         item.name: "--" + item.name.replace("_", "-") if item.kw_only else item.name.upper()
         for cls in options
         if issubclass(cls, Options)

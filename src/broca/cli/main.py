@@ -117,7 +117,7 @@ def main() -> NoReturn:
             raise
         file = f" of '{error.filename}'" if error.filename else ""
         tell(f"broca: no space is left on the disk{file}: free some, and give the command again")
-        sys.exit(1)
+        sys.exit(2)
     except KeyboardInterrupt:
         tell("broca: interrupted")
         sys.exit(130)

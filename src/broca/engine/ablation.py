@@ -190,7 +190,10 @@ def donor_activations(
                 of_sequence = values[row][present.to(values.device)].float()  # (tokens, width)
                 collected[point].append(kind.of_sequence(of_sequence, token))
     count = sum(len(sequence) for sequence in sequences)
-    return {point: kind.donors(torch.stack(rows), count) for point, rows in collected.items()}
+    never = [torch.zeros(1)]  # some layers of some models never run
+    return {
+        point: kind.donors(torch.stack(rows or never), count) for point, rows in collected.items()
+    }
 
 
 @dataclass(frozen=True)

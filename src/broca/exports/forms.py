@@ -214,6 +214,7 @@ def head_list(model: GatedModel, components: Sequence[str], scale: float) -> dic
     """
     by_layer = {projection.layer: projection for projection in model.structure.projections}
     heads: set[tuple[int, int]] = set()
+    count = 0
     for component in model.gated_parts(components).named:
         if not NAMINGS[component.kind].only_heads:
             raise UnsupportedModel(
@@ -223,6 +224,12 @@ def head_list(model: GatedModel, components: Sequence[str], scale: float) -> dic
         projection = by_layer[component.layer]
         own = component.heads(projection.heads, projection.kv_heads)
         heads |= {(component.layer, head) for head in own}
+        count += len(own)
+    if scale not in (0.0, 1.0) and count > len(heads):
+        raise UnsupportedModel(
+            f"`kind` heads lists a head once, and some are scaled by {scale:g} twice: name each in "
+            "one component"
+        )
     slices: dict[str, list[list[int]]] = {}
     for layer, head in sorted(heads):
         projection = by_layer[layer]

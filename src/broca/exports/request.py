@@ -179,7 +179,10 @@ class ExportRequest:
         if isinstance(self.model, GatedModel):
             return options
         if self.form == "weights":
-            dtype = "stored" if options.dtype == "auto" else options.dtype
+            measured = getattr(self.result, "model", None)
+            # an adapter is merged in the format in which it was measured
+            kept = measured.dtype if measured is not None and measured.adapter else "stored"
+            dtype = kept if options.dtype == "auto" else options.dtype
             options = replace(options, dtype=dtype, merge_adapter=True)
         given = "" if is_published(self.components) else self.components
         words = given.split("+") if isinstance(given, str) else given

@@ -80,12 +80,15 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         self._tokenizer, self._every, self._limit = tokenizer, every, limit
         self._seed, self._log = seed, log
         self._run_options, self._opened = RunOptions.of(keywords, run_options), ExitStack()
+        if self._run_options.ablation_options.ablation != "zero":
+            raise BadInput("`ablation`: a training measures zeros, or a `scale`")
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **arguments: Any) -> None:
         """Opens the journal and the workers, which all measurements share."""
         journal, executor = self._run_options.journal_options, self._run_options.executor_options
         space = self._opened.enter_context(open_workspace(journal, executor, warns=False))
         self._options = self._run_options.within(space)
+        self._measured: int | None = None
 
     def on_step_end(self, args: Any, state: Any, control: Any, **arguments: Any) -> None:
         """Measures at every `every` steps."""
@@ -94,7 +97,7 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
 
     def on_train_end(self, args: Any, state: Any, control: Any, **arguments: Any) -> None:
         """Measures the trained model, unless its last step was measured."""
-        if not self.history or self.history[-1]["step"] != state.global_step:
+        if self._measured != state.global_step:
             self._measure(state, **arguments)
         self._opened.close()
 
@@ -110,7 +113,7 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
             name="training",
             components=self._options.model_options.components,
         )
-        step = int(state.global_step)
+        step = self._measured = int(state.global_step)
         values = self._drops(gated)
         self.history.append({"step": step, **values})
         state.log_history.append({"step": step, **values})

@@ -53,9 +53,10 @@ class Resumption:
 
             lengths = {_tuple_length(output) for output in outputs.values()}
             self._length = next(iter(lengths), 0)
-            self.possible = (
-                len(lengths) == 1 and len(inputs) == len(self._layers) and same(len(inputs) - 1)
-            )
+            # rows come first: some models have several streams of them
+            rows = all(values.shape[:2] == tokens.shape for values in inputs.values())
+            whole = len(lengths) == 1 and len(inputs) == len(self._layers)
+            self.possible = rows and whole and same(len(inputs) - 1)
             """Whether layers can be skipped: the model gives the same result from the middle."""
             self._shortcuts = {n: _tuple_length(output) for n, output in attended.items()}
             for layer, length in list(self._shortcuts.items()):

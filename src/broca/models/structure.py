@@ -523,7 +523,7 @@ def _experts(layer: nn.Module) -> nn.Module | None:
     for module in layer.modules():
         if _expert_count(module):
             parameters = list(inspect.signature(module.forward).parameters)
-            if len(parameters) >= 3 and "index" in parameters[1] + parameters[2]:
+            if len(parameters) >= 3 and "ind" in parameters[1] + parameters[2]:  # index, indices
                 return module
     return None
 
@@ -552,4 +552,12 @@ def _feed_forward(
         return None if others or blocks[0] is experts else NamedModule(names[blocks[0]], blocks[0])
     outside = [module for module in executed if module not in mixer]
     outside = [module for module in outside if ".mlp." in names[module]] or outside
-    return NamedModule(names[outside[-1]], outside[-1]) if outside else None
+    last = outside[-1:]
+    blocks = [child for child in layer.children() for m in last if m in set(child.modules())]
+    chosen = [
+        m for each in layer.modules() if isinstance(each, nn.ModuleDict) for m in each.modules()
+    ]
+    other_form = any(p.dim() == 3 for block in blocks for p in block.parameters())
+    if not last or last[0] in chosen or other_form:  # of experts, adapters or convolutions
+        return None
+    return NamedModule(names[last[0]], last[0])

@@ -51,6 +51,8 @@ def outstanding(scores: NDArray[np.floating], rule: RuleOptions) -> Columns:
 
 
 def _highest(scores: Scores, count: int) -> Columns:
+    if count > len(scores):
+        raise BadInput(f"`count` {count} is more than the model's {len(scores)} neurons")
     return np.sort(np.argsort(-scores, kind="stable")[:count])
 
 
@@ -189,8 +191,6 @@ def _random(run: NeuronRun, _task: str) -> Choice:
     neurons, count = len(run.neurons), run.rule.count
     if count is None:
         raise BadInput("`method` random draws a number of neurons: give `count`")
-    if count > neurons:
-        raise BadInput(f"`count` {count} is more than the model's {neurons} neurons")
     scores = np.random.default_rng([run.seed, 5]).random(neurons)
     return Choice(scores, _highest(scores, count))
 

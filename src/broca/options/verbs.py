@@ -296,7 +296,7 @@ class RefitOptions(Options):
     _: KW_ONLY
 
     recovery: Any = "lasso"
-    """{recoveries}; in Python also a scikit-learn regressor with `coef_`."""
+    """{recoveries}; in Python also a scikit-learn regressor that has coefficients."""
 
     k: Annotated[Count | None, WHOLE] = None
     """Maximum number of heads to select; default: the run's."""

@@ -132,7 +132,9 @@ def _least_squares(centered: Floats, target: Floats, sure: Ints) -> tuple[Floats
         if len(sure):
             inverse = np.linalg.pinv(centered[:, sure].T @ centered[:, sure])
             estimates[sure] = inverse @ centered[:, sure].T @ target
-            errors[sure] = np.sqrt(remaining / freedom[sure] * np.maximum(np.diag(inverse), 0))
+            # rows without a component that matters vary more: errors hold for unequal noise
+            influence = unexplained[:, None] * (centered[:, sure] @ inverse)
+            errors[sure] = np.sqrt(rows / freedom[sure] * (influence**2).sum(axis=0))
     total = target @ target
     if total > 0 and remaining <= _NOTHING * total:  # the sure ones explain everything
         estimates[others], errors[others] = 0.0, 0.0

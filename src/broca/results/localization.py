@@ -294,11 +294,13 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
 
     @property
     def stability(self) -> str:
-        """How often resamples of the search's rows select the core; empty if it is not known."""
+        """How often the search would select the core; empty if it is not known."""
         often = {line.name: line.frequency for line in self.ranking}
         core = [(name, often.get(name)) for name in self.verification.core]
         shares = [f"{name} in {share:.0%}" for name, share in core if share is not None]
-        return f"resamples of the search's rows select {', '.join(shares)}" if shares else ""
+        pooled = self.search.method == "pooled"
+        draws = "draws of the search's beliefs" if pooled else "resamples of the search's rows"
+        return f"{draws} select {', '.join(shares)}" if shares else ""
 
     @property
     def headline(self) -> str:

@@ -87,7 +87,7 @@ def alternatives(
             left, items = trial.score(trial.task, remaining), len(remaining)
             if not trial.benchmarks[trial.task].at_chance(left, items=items):
                 columns, reason, rows = search.alternative(
-                    run, options, method, given, ablated=how == "beneath"
+                    run, options, method, given, able=trial.others, ablated=how == "beneath"
                 )
             masks = designs.of_sets([base, [*base, *columns]], len(names))
             evidence = Evidence(trial, scope, trial.responses(tests.measure, masks, places))

@@ -81,6 +81,7 @@ def search(
     options: SearchOptions,
     *,
     seed: int,
+    able: Sequence[str] = (),
     stage: str = "",
     given: Sequence[int] = (),
     ablated: bool = False,
@@ -92,6 +93,8 @@ def search(
         method: Name of the method.
         options: Its budget and settings.
         seed: Seed of the search.
+        able: Other tasks that the intact model can do: the search measures no others, which can
+            lose nothing; all if empty.
         stage: Stage of its progress; by default it names the method.
         given: Columns that are no part of the search.
         ablated: Whether they are ablated in all rows.
@@ -105,9 +108,11 @@ def search(
     run.stages.enter(REFERENCES)
     record, response = searches.require_method(method), options.response
     accuracy_will_do = response is None and not record.needs_gradients
+    places = measured_places(method, run.tasks, options)
+    kept = (run.tasks.task, *(able or run.tasks.others))
     referenced = run.referenced(
         response or record.response,
-        measured_places(method, run.tasks, options),
+        {name: places[name] for name in kept if name in places},
         otherwise="the search counts right answers" if accuracy_will_do else None,
     )
     problem = problem_of(
@@ -147,12 +152,15 @@ def orders_by_gradients(
     return orders, ()
 
 
-def repeat(run: Run, options: LocalizeOptions, method: str, *, seed: int) -> Repeat:
+def repeat(
+    run: Run, options: LocalizeOptions, method: str, *, seed: int, able: Sequence[str]
+) -> Repeat:
     """Returns the selection of a search with another seed, on other items and masks."""
     again = searching_run(run, options, method, seed=seed, noted=False)
     _, ranking = search(
-        again, method, options.search_options, seed=seed, stage="searching again, on other items"
-    )
+        again, method, options.search_options, seed=seed, able=able,
+        stage="searching again, on other items",
+    )  # fmt: skip
     rows = again.search_rows
     again.finish()
     return Repeat(
@@ -164,7 +172,13 @@ def repeat(run: Run, options: LocalizeOptions, method: str, *, seed: int) -> Rep
 
 
 def alternative(
-    run: Run, options: LocalizeOptions, method: str, given: Sequence[int], *, ablated: bool
+    run: Run,
+    options: LocalizeOptions,
+    method: str,
+    given: Sequence[int],
+    *,
+    able: Sequence[str],
+    ablated: bool,
 ) -> tuple[list[int], str, int]:
     """Searches among the other components while some given ones are ablated, or intact.
 
@@ -176,7 +190,9 @@ def alternative(
     settings = {**run.settings, "given": names, "ablated": ablated}
     again = run.on(run.tasks, settings=settings, noted=False)
     stage = f"searching {'beneath' if ablated else 'instead of'} {len(given)} components"
-    _, ranking = search(again, method, budget, seed=seed, stage=stage, given=given, ablated=ablated)
+    _, ranking = search(
+        again, method, budget, seed=seed, able=able, stage=stage, given=given, ablated=ablated
+    )
     rows = again.search_rows
     again.finish()
     return list(ranking.selected), ranking.reason, rows
@@ -276,5 +292,6 @@ def search_rows(model: GatedModel, tasks: TaskSet, method: str, options: SearchO
         BadInput: The method refuses the budget or the options.
     """
     places = measured_places(method, tasks, options)
-    problem = problem_of(model, tasks, places, options, seed=0, continuous=True)
+    continuous = options.response != "accuracy"
+    problem = problem_of(model, tasks, places, options, seed=0, continuous=continuous)
     return searches.require_method(method).most_rows(problem, options.options)

@@ -67,7 +67,8 @@ def localize(options: LocalizeOptions) -> Localization:
         stages.expect(options.seeds * rows + proof + len(tasks.bank) + more)
         baseline, _ = run.intact()
         with stages.reserved(rows):
-            referenced, ranking = search.search(run, method, budget, seed=seed)
+            able = tasks.trial().judged(baseline).others
+            referenced, ranking = search.search(run, method, budget, seed=seed, able=able)
         selected = tuple(components.names[column] for column in ranking.selected)
         with stages.reserved(proof):
             verification, after = None, baseline
@@ -89,7 +90,9 @@ def localize(options: LocalizeOptions) -> Localization:
             found = alternatives(run, *tests, searching, method, columns, baseline)
             testing_rows = tests[0].scoring_rows
             tests[0].finish()
-        repeats = [search.repeat(opened, searching, method, seed=number) for number in again]
+        repeats = [
+            search.repeat(opened, searching, method, seed=number, able=able) for number in again
+        ]
         if verification is None:
             verification = plain_verification(
                 model_info(run.model), selected, run.ablation, tasks.trial(), baseline, after
