@@ -27,7 +27,6 @@ def chosen(*documents):
     ("documents", "settings", "max_length", "kept", "note"),
     [
         (QUESTIONS, {"output_type": "loglikelihood"}, 64, ANSWERED, "have no tokens"),
-        (QUESTIONS, {"output_type": "loglikelihood_rolling"}, 64, ANSWERED, "have no tokens"),
         (
             chosen(("2 cat", ["s", " dogs", "!"]), ("2 ca", ["r", " t"]), ("1 cat", ["!", ""])),
             CHOICE, 64, [1], "their targets have no tokens of their own",
@@ -37,7 +36,7 @@ def chosen(*documents):
             CHOICE, 8, [0, 2], "an answer is longer than the 8 tokens that the model reads",
         ),
     ],
-    ids=["likelihood", "rolling", "merge with the prompt", "longer than the context"],
+    ids=["likelihood", "merge with the prompt", "longer than the context"],
 )  # fmt: skip
 def test_what_cannot_be_scored_is_left_out(tmp_path, documents, settings, max_length, kept, note):
     """Such items are counted in a note, and the others keep their `doc_id`.

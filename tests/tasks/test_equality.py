@@ -17,7 +17,7 @@ NO_SYSTEM = (
 @pytest.fixture(scope="module")
 def harness(tiny, kinds):
     """Results of lm-eval on all tasks: `nested` contains `pair`, `choice`, `few` and `inputs`."""
-    names = ["generation", "mutual", "last_word", "rolling", "nested"]
+    names = ["generation", "mutual", "last_word", "nested"]
     return harness_results(tiny.model, tiny.tokenizer, names, folder=kinds)
 
 
@@ -58,13 +58,11 @@ def assert_equal(model, folder, name, results, *, options=None, metric=None):
     [
         ("generation", None), ("generation", "exact_match,strict-match"), ("choice", "acc"),
         ("choice", "acc_norm"), ("mutual", "acc_mutual_info"), ("inputs", None),
-        ("last_word", "acc"), ("last_word", "perplexity"), ("rolling", "word_perplexity"),
-        ("rolling", "byte_perplexity"), ("rolling", "bits_per_byte"), ("few", None),
-        ("pair", None), ("nested", None),
+        ("last_word", "acc"), ("few", None), ("pair", None), ("nested", None),
     ],
 )  # fmt: skip
 def test_every_kind_of_task(tiny, kinds, harness, name, metric):
-    """Generations, choices, several inputs, likelihoods, windows and groups equal lm-eval's."""
+    """Generations, choices, several inputs, likelihoods and groups equal lm-eval's."""
     assert_equal(tiny, kinds, name, harness, metric=metric)
 
 

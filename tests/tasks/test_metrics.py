@@ -16,8 +16,7 @@ from broca.tasks.metrics import choose_metric, full_metric_names, scored_group
         ("choice", None, "acc_norm"),
         ("choice", "acc", "acc"),
         ("choice", "acc,none", "acc"),
-        ("rolling", None, "word_perplexity"),
-        ("last_word", None, "perplexity"),
+        ("last_word", None, "acc"),
     ],
 )
 def test_metric_and_filter(catalog, name, metric, full_name):
@@ -34,6 +33,7 @@ def test_metric_and_filter(catalog, name, metric, full_name):
         ("generation", "exact_match,flexible", "no filter 'flexible'; did you mean 'flexible-extr"),
         ("pair", "acc_nrom", "no metric 'acc_nrom'"),
         ("even", "acc,strict", "no filter 'strict'"),
+        ("rolling", None, "or only perplexities"),
     ],
 )
 def test_unknown_metrics_are_refused(catalog, tokenizer, name, metric, message):

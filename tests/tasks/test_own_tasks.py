@@ -67,11 +67,11 @@ def test_a_function_scores_outputs():
         return len(set(output) & set(answer)) / len(set(answer))
 
     def weighted(output, document):
-        return document["weight"] if output.startswith(document["answer"]) else -1
+        return document["weight"] if output.startswith(document["answer"]) else 1
 
     for function, expected in [
         (overlap, [1, 1, 2 / 3, 2 / 4]),
-        (weighted, [0, 0.1, -1, -1]),
+        (weighted, [0, 0.1, 1, 1]),
         (lambda output, answer: len(output) > 100, [0] * 4),
     ]:
         benchmark = loaded(rows, metric=function)
@@ -84,15 +84,15 @@ def test_a_function_scores_choices_and_a_task_of_a_file(kinds):
 
     def joined(output, answer):
         assert answer.strip()
-        return len(output) + len(answer) / 100
+        return (len(output) + len(answer) / 100) / 100
 
     rows = [{"prompt": "p", "choices": [" a", " bc"], "label": 0}] * 8
     benchmark = loaded(rows, metric=joined)
     outputs = [LogLikelihood(-2.0, False), LogLikelihood(-1.0, False)]
-    assert benchmark.score(benchmark.items[0], outputs) == 3.02
+    assert benchmark.score(benchmark.items[0], outputs) == 0.0302
     catalog = Catalog(kinds)
     benchmark = catalog.load(broca.Task("generation", metric=joined), REQUESTS)
-    assert int(*score(benchmark, "the whole text")) == 14
+    assert int(100 * score(benchmark, "the whole text")[0]) == 14
     with pytest.raises(TaskUnusable, match="loglikelihood_rolling, which gives a function"):
         catalog.load(broca.Task("rolling", metric=joined), REQUESTS)
 
@@ -102,8 +102,9 @@ def test_a_function_scores_choices_and_a_task_of_a_file(kinds):
     [
         (lambda output, answer: 1 / 0, "'lambda' .* failed on output 'x': ZeroDivisionError"),
         (lambda output, answer: None, "is not a number for a single item"),
-        (lambda output, answer: float("nan"), "is NaN: it must be a finite number"),
+        (lambda output, answer: float("nan"), "is NaN: tasks are compared by shares"),
         (lambda output, answer: -np.inf, "is -inf"),
+        (lambda output, answer: 2.5, "is 2.5: tasks are compared by shares, from 0 to 1"),
         (lambda output, answer: 10**400, "is not a number"),
     ],
 )

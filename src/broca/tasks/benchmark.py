@@ -264,22 +264,20 @@ class Benchmark:
 
         Args:
             values: The score of every item.
-            items: The items, in the order of the values; needed for groups and for perplexities,
-                whose items have different weights.
+            items: The items, in the order of the values; needed for groups.
 
         Raises:
             ValueError: The items are needed and missing.
         """
         if items is None:
-            if self._group is not None or self._parts[0].metric.weighted:
+            if self._group is not None:
                 raise ValueError(f"the score of '{self.name}' depends on its items: give them")
             items = self.items[: len(values)]
-        by_task: dict[str, list[tuple[float, float]]] = {}
+        by_task: dict[str, list[float]] = {}
         for value, item in zip(values, items, strict=True):
-            document = self._documents[item.number]
-            by_task.setdefault(document.part.name, []).append((value, document.weight))
+            by_task.setdefault(self._documents[item.number].part.name, []).append(value)
         scores = {
-            part.name: part.metric.aggregate(*zip(*by_task[part.name], strict=True))
+            part.name: float(part.metric.aggregation(by_task[part.name]))
             for part in self._parts
             if part.name in by_task
         }

@@ -225,14 +225,6 @@ class Document:
         return self._number(self._processed([text])) >= _RIGHT
 
     @property
-    def weight(self) -> float:
-        """The number of words or bytes, for a perplexity; 1 where the metric counts none."""
-        if not self.part.metric.weighted:
-            return 1.0
-        values = self.part.harness.process_results(self.fields, [0.0])
-        return float(self.part.metric.raw(values, self._name)[1])
-
-    @property
     def _name(self) -> str:
         return f"item {self.number} of task '{self.part.name}'"
 

@@ -20,6 +20,12 @@ MetricFunction = Callable[[str, Any], float]
 """A function of the model's output and the right answer, or of the output and the whole example if
 its second parameter is called `document`. Higher is better, and 1 is right."""
 
+_PER_TEXT = (bits_per_byte, perplexity, weighted_perplexity)
+"""Aggregations to numbers that are no shares of items."""
+
+_SLACK = 1e-9
+"""Rounding of an item's score."""
+
 _PREFERRED_METRIC = "acc_norm"
 _PREFERRED_FILTER = "flexible-extract"
 
@@ -47,11 +53,6 @@ class Metric:
         """Name and filter; a filter `none` is left out."""
         return _full_name(self.name, self.filter)
 
-    @property
-    def weighted(self) -> bool:
-        """Whether items are weighted by their words or bytes."""
-        return self.aggregation in (bits_per_byte, weighted_perplexity)
-
     def raw(self, values: dict[str, Any], item: str) -> Any:
         """Returns the task's value for an item.
 
@@ -74,17 +75,9 @@ class Metric:
     def number(self, raw: Any, item: str) -> float:
         """Returns the number of an item, in the direction of the metric, from the task's value.
 
-        Perplexities are aggregated from log-likelihoods: an item's number is its negative
-        log-likelihood, per word or byte if the task counts them.
-
         Raises:
-            TaskUnusable: The metric is not a finite number for a single item.
+            TaskUnusable: The metric is not a number from 0 to 1 for a single item.
         """
-        if self.aggregation is perplexity:
-            return -float(raw)
-        if self.weighted:
-            total, weight = raw
-            return -float(total) / float(weight)
         try:
             number = float(raw)
         except (TypeError, ValueError, OverflowError):
@@ -92,26 +85,12 @@ class Metric:
                 f"metric '{self.name}' of {item} is not a number for a single item (it is "
                 f"{type(raw).__name__}): choose another metric of the task"
             ) from None
-        if not math.isfinite(number):
+        if not -_SLACK <= number <= 1 + _SLACK:
             raise TaskUnusable(
                 f"metric '{self.name}' of {item} is {'NaN' if math.isnan(number) else number}: "
-                "it must be a finite number for every output; return 0 for one that is wrong"
+                "tasks are compared by shares, from 0 to 1 for every output; choose another metric"
             )
         return number
-
-    def aggregate(self, numbers: Sequence[float], weights: Sequence[float]) -> float:
-        """Returns the task's score from the numbers of its items, by the task's own aggregation.
-
-        Args:
-            numbers: The number of every item.
-            weights: Words or bytes of every item, if the metric counts them.
-        """
-        values: list[Any] = list(numbers)
-        if self.aggregation is perplexity:
-            values = [-number for number in numbers]
-        elif self.weighted:
-            values = [(-n * weight, weight) for n, weight in zip(numbers, weights, strict=True)]
-        return float(self.aggregation(values))
 
 
 def _full_name(name: str, filter_name: str) -> str:
@@ -119,8 +98,8 @@ def _full_name(name: str, filter_name: str) -> str:
 
 
 def metric_names(task: Any) -> list[str]:
-    """Returns the metrics of a harness task, in its order."""
-    return [str(name) for name in task.aggregation()]
+    """Returns the metrics of a harness task in its order, without perplexities."""
+    return [str(name) for name, how in task.aggregation().items() if how not in _PER_TEXT]
 
 
 def filters_of(task: Any) -> list[Any]:
@@ -163,7 +142,10 @@ def choose_metric(task: Any, metric: str | None) -> Metric:
     name, filter_name = _split(metric)
     if not name:
         if not names:
-            raise TaskUnusable(f"task '{task.task_name}' has no metric: give it a metric_list")
+            raise TaskUnusable(
+                f"task '{task.task_name}' has no metric, or only perplexities, which are no shares "
+                "of items: give it another in its metric_list"
+            )
         name = _PREFERRED_METRIC if _PREFERRED_METRIC in names else names[0]
     # a function of the task may compute metrics that the task does not list
     if name not in names and not any(map(callable, listed_metrics(task))):
