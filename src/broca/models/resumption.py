@@ -66,11 +66,6 @@ class Resumption:
                 if not (self.possible and exact and same(layer, mixed[layer])):
                     del self._shortcuts[layer]
 
-    @property
-    def skippable(self) -> tuple[int, ...]:
-        """Layers whose attention can be resumed at its output projection."""
-        return tuple(self._shortcuts)
-
     def layer_inputs(self) -> AbstractContextManager[dict[int, Any]]:
         """A context in which forward passes record the inputs of every decoder layer."""
         return recorded(self._layers)
@@ -78,7 +73,7 @@ class Resumption:
     def head_outputs(self) -> AbstractContextManager[dict[int, Any]]:
         """A context in which forward passes record the inputs of output projections.
 
-        It has tensors `(rows, tokens, width)` for the layers of `skippable`.
+        It has tensors `(rows, tokens, width)` for the layers whose attention can be resumed there.
         """
         return recorded({layer: self._projections[layer] for layer in self._shortcuts})
 

@@ -413,8 +413,9 @@ class Run:
             model_options=self.options.model_options,
             on_progress=self.stages.within,
         )
+        ray = self.workspace.ray
         return Executor(
-            self.workspace.host.runner(spec),
+            spec.engine() if ray is None else ray.runner(spec),
             self._bank,
             ablation=self.ablation,
             donors=[position for position, _ in self._donor_sequences],

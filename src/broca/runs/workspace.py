@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from broca.errors import BadInput
-from broca.executors.hosts import open_host
+from broca.executors.ray import RayHost
 from broca.options import ExecutorOptions, SourceOptions
 from broca.runs.interrupts import Stopper
 from broca.store import Journal
@@ -41,13 +41,17 @@ class Workspace(AbstractContextManager["Workspace"]):
         if not 0 <= keep_outputs <= 1:
             raise BadInput(f"`keep_outputs` must lie between 0 and 1, not at {keep_outputs:g}")
         self.executor = executor or ExecutorOptions()
-        self.host = open_host(self.executor)
+        self.ray = RayHost(self.executor) if self.executor.executor == "ray" else None
+        for name in ("address", "workers", "gpus_per_worker") if self.ray is None else ():
+            if getattr(self.executor, name) is not None:
+                raise BadInput(f"`{name}` needs `executor` ray")
         self.path = journal
         self.keep_outputs = keep_outputs
         self.stopper = stopper or Stopper()
         self.on_begin = on_begin
         self._opened = ExitStack()
-        self._opened.callback(self.host.close)
+        if self.ray is not None:
+            self._opened.callback(self.ray.close)
         self._journal: Journal | None = None
         self._catalogs: dict[SourceOptions, Catalog] = {}
 

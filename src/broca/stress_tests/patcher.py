@@ -31,6 +31,9 @@ HeadColumns = tuple[int, ...]
 State = Mapping[GatePoint, Tensor]
 """Activation of every gate point, `(prompts, tokens, width)`."""
 
+_ROWS = 64
+"""Number of prompts of a batch."""
+
 _STATES = 4
 """Number of states in memory: consecutive writes use the same states."""
 
@@ -40,18 +43,16 @@ class Patcher:
 
     Args:
         model: The model; its components must be heads.
-        rows: Number of prompts of a batch.
 
     Attributes:
         tokens: Number of tokens that the model has read so far.
     """
 
-    def __init__(self, model: GatedModel, *, rows: int = 64) -> None:
+    def __init__(self, model: GatedModel) -> None:
         self.model = model
         self.tokens = 0
         self.state = lru_cache(_STATES)(self._state)
         """Returns the intact outputs of all heads on prompts, before their gates."""
-        self._rows = rows
 
     @torch.inference_mode()
     def _state(self, prompts: Prompts) -> State:
@@ -77,11 +78,9 @@ class Patcher:
             columns: Heads whose outputs are replaced.
             written: Replacement of the outputs; zeros by default.
         """
-        gates = torch.ones(self._rows, len(self.model.components))
+        gates = torch.ones(_ROWS, len(self.model.components))
         gates[:, list(columns)] = 0
-        parts = {
-            point: torch.split(values, self._rows) for point, values in (written or {}).items()
-        }
+        parts = {point: torch.split(values, _ROWS) for point, values in (written or {}).items()}
         batches = []
         for number, tokens in enumerate(self._batches(prompts)):
             part = {point: values[number] for point, values in parts.items()} or None
@@ -92,7 +91,7 @@ class Patcher:
     def _batches(self, prompts: Prompts) -> tuple[Tensor, ...]:
         if len({len(prompt) for prompt in prompts}) > 1:
             raise BadInput("prompts of a family must be of one length in tokens")
-        return torch.split(torch.tensor(prompts, device=self.model.device), self._rows)
+        return torch.split(torch.tensor(prompts, device=self.model.device), _ROWS)
 
     def _logits(self, tokens: Tensor) -> Tensor:
         """Returns the logits of the next token, `(prompts, vocabulary)`."""
