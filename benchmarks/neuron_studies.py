@@ -18,6 +18,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import combinations, islice
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,10 @@ import numpy as np
 import torch
 
 import broca
+from broca.errors import UnsupportedModel
 from broca.measurement import Plan
+from broca.models.neurons import NeuronBlock, writers
+from broca.models.structure import is_transposed, widths
 from broca.neurons.items import with_golds
 from broca.neurons.methods import EMPTY, Columns, choose_neurons, outstanding, random_sets
 from broca.neurons.neuron_run import NeuronModel, NeuronRun, open_neurons
@@ -266,13 +270,71 @@ def enhance(settings: argparse.Namespace) -> Iterator[Line]:
         }  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Slice:
+    """The part of a parameter that belongs to neurons.
+
+    Attributes:
+        path: The parameter's dotted name.
+        parameter: The whole parameter.
+        dim: The dimension along which neurons are laid out.
+        index: Positions of every neuron of the layer along this dimension, `(neurons, positions)`.
+    """
+
+    path: str
+    parameter: torch.nn.Parameter
+    dim: int
+    index: torch.Tensor
+
+
+def slices_of(model: torch.nn.Module, block: NeuronBlock) -> tuple[Slice, ...]:
+    """Returns the parameters of a block's neurons, whose layout is checked at three of them."""
+    names = {module: name for name, module in model.named_modules()}
+    down = block.part.module
+    columns = torch.arange(block.width)[:, None]
+    weight = down.get_parameter("weight")
+    slices = [Slice(f"{block.part.path}.weight", weight, 0 if is_transposed(down) else 1, columns)]
+    written = writers(model, block)
+    layouts = {
+        module: layout
+        for module, rows in written.items()
+        if (layout := _layout(rows, block.width, widths(module)[1])) is not None
+    }
+    if not written or len(layouts) < len(written):
+        raise UnsupportedModel(f"the rows that write the neurons of {block.part.path} are unknown")
+    for module, layout in layouts.items():
+        path = names[module]
+        dim = 1 if is_transposed(module) else 0
+        slices.append(Slice(f"{path}.weight", module.get_parameter("weight"), dim, layout))
+        if isinstance(getattr(module, "bias", None), torch.nn.Parameter):
+            slices.append(Slice(f"{path}.bias", module.get_parameter("bias"), 0, layout))
+    return tuple(slices)
+
+
+def _layout(rows: dict[int, torch.Tensor], width: int, outputs: int) -> torch.Tensor | None:
+    """Returns the positions of every neuron among a writer's outputs, `(neurons, 1 or 2)`, or None.
+
+    A position may have no gradient if an activation function is flat. The touched positions must be
+    within the layout; positions within only one of two layouts distinguish them.
+    """
+    numbers = torch.arange(width)
+    halves = torch.stack([numbers, numbers + width], dim=1)
+    pairs = torch.stack([2 * numbers, 2 * numbers + 1], dim=1)
+    for layout in [numbers[:, None]] if outputs == width else [halves, pairs]:
+        if all(set(touched.tolist()) <= set(layout[n].tolist()) for n, touched in rows.items()):
+            return layout
+    return None
+
+
 def parts_of(
     neurons: NeuronModel, columns: Columns
 ) -> list[tuple[torch.nn.Parameter, int, torch.Tensor]]:
     """Returns the parameters of some neurons, each with the dimension and positions of its part."""
     parts = []
-    for layer, slices in neurons.slices.items():
-        chosen = torch.from_numpy(neurons.indices[columns[neurons.layers[columns] == layer]])
+    for block in neurons.blocks:
+        chosen = torch.from_numpy(neurons.indices[columns[neurons.layers[columns] == block.layer]])
+        with neurons.model.in_use():
+            slices = slices_of(neurons.model.model, block)
         for part in slices if len(chosen) else ():
             parts.append((part.parameter, part.dim, part.index[chosen].flatten().cpu()))
     return parts

@@ -13,10 +13,9 @@ from broca.models.gates import kinds_of as kinds_of
 from broca.models.gguf_files import holds_model as holds_model
 from broca.models.loading import load as load
 from broca.models.neurons import NeuronBlock as NeuronBlock
-from broca.models.neurons import Slice as Slice
 from broca.models.neurons import last_token_replaced as last_token_replaced
 from broca.models.neurons import neuron_blocks as neuron_blocks
-from broca.models.neurons import neuron_slices as neuron_slices
+from broca.models.neurons import parameters_of_neuron as parameters_of_neuron
 from broca.models.selftest import self_test as self_test
 from broca.models.selftest import sharing_checks as sharing_checks
 from broca.models.structure import adapted_matrix as adapted_matrix

@@ -7,7 +7,6 @@ The rows are found by probing, not by name: a fused gate and up projection write
 rows, which are halves of the matrix or alternate.
 """
 
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,7 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from broca.errors import UnsupportedModel
-from broca.models.structure import NamedModule, Structure, is_transposed, recorded, widths
+from broca.models.structure import NamedModule, Structure, recorded, widths
 
 
 @dataclass(frozen=True)
@@ -35,23 +34,6 @@ class NeuronBlock:
     part: NamedModule
     width: int
     decoder_layer: NamedModule
-
-
-@dataclass(frozen=True)
-class Slice:
-    """The part of a parameter that belongs to neurons.
-
-    Attributes:
-        path: The parameter's dotted name.
-        parameter: The whole parameter.
-        dim: The dimension along which neurons are laid out.
-        index: Positions of every neuron of the layer along this dimension, `(neurons, positions)`.
-    """
-
-    path: str
-    parameter: nn.Parameter
-    dim: int
-    index: Tensor
 
 
 def neuron_blocks(structure: Structure) -> tuple[NeuronBlock, ...]:
@@ -93,49 +75,31 @@ def last_token_replaced(block: NeuronBlock, value: Tensor) -> RemovableHandle:
     return block.part.module.register_forward_pre_hook(hook)
 
 
-def neuron_slices(model: nn.Module, blocks: Sequence[NeuronBlock]) -> dict[int, tuple[Slice, ...]]:
-    """Finds the parameters of the neurons, layer by layer.
-
-    A backward pass through each block shows the rows of weights that write a neuron; every known
-    layout is checked at three neurons.
+def parameters_of_neuron(model: nn.Module, block: NeuronBlock) -> int:
+    """Returns the number of parameters of a neuron: weights that read it, and what writes it.
 
     Args:
         model: The transformers model.
-        blocks: Its feed-forward blocks.
+        block: A feed-forward block.
 
     Raises:
-        UnsupportedModel: The rows that write a neuron are laid out in an unknown way.
+        UnsupportedModel: No weights write single neurons.
     """
-    names = {module: name for name, module in model.named_modules()}
-    return {block.layer: _slices(model, block, names) for block in blocks}
-
-
-def _slices(model: nn.Module, block: NeuronBlock, names: dict[nn.Module, str]) -> tuple[Slice, ...]:
-    down = block.part.module
-    columns = torch.arange(block.width)[:, None]
-    weight = down.get_parameter("weight")
-    slices = [Slice(f"{block.part.path}.weight", weight, 0 if is_transposed(down) else 1, columns)]
-    written = _writers(model, block)
-    layouts = {
-        module: layout
-        for module, rows in written.items()
-        if (layout := _layout(rows, block.width, widths(module)[1])) is not None
-    }
-    if not written or len(layouts) < len(written):
+    written = writers(model, block)
+    if not written:
         raise UnsupportedModel(
             f"the parameters of the neurons of {block.part.path} cannot be told apart: more than "
-            "two rows of weights write each (a norm lies between?), or their order is not covered"
+            "two rows of weights write each (a norm lies between?)"
         )
-    for module, layout in layouts.items():
-        path = names[module]
-        dim = 1 if is_transposed(module) else 0
-        slices.append(Slice(f"{path}.weight", module.get_parameter("weight"), dim, layout))
-        if isinstance(getattr(module, "bias", None), nn.Parameter):
-            slices.append(Slice(f"{path}.bias", module.get_parameter("bias"), 0, layout))
-    return tuple(slices)
+    _, count = widths(block.part.module)
+    for module in written:
+        inputs, outputs = widths(module)
+        biased = isinstance(getattr(module, "bias", None), nn.Parameter)
+        count += outputs // block.width * (inputs + biased)
+    return count
 
 
-def _writers(model: nn.Module, block: NeuronBlock) -> dict[nn.Module, dict[int, Tensor]]:
+def writers(model: nn.Module, block: NeuronBlock) -> dict[nn.Module, dict[int, Tensor]]:
     """Returns the modules whose outputs write single neurons, and those of three neurons."""
     outputs: dict[nn.Module, Tensor] = {}
 
@@ -175,18 +139,3 @@ def _writers(model: nn.Module, block: NeuronBlock) -> dict[nn.Module, dict[int, 
         for module, rows in written.items()
         if any(map(len, rows.values())) and max(map(len, rows.values())) <= 2
     }
-
-
-def _layout(rows: dict[int, Tensor], width: int, outputs: int) -> Tensor | None:
-    """Returns the positions of every neuron among a writer's outputs, `(neurons, 1 or 2)`, or None.
-
-    A position may have no gradient if an activation function is flat. The touched positions must be
-    within the layout; positions within only one of two layouts distinguish them.
-    """
-    numbers = torch.arange(width)
-    halves = torch.stack([numbers, numbers + width], dim=1)
-    pairs = torch.stack([2 * numbers, 2 * numbers + 1], dim=1)
-    for layout in [numbers[:, None]] if outputs == width else [halves, pairs]:
-        if all(set(touched.tolist()) <= set(layout[n].tolist()) for n, touched in rows.items()):
-            return layout
-    return None

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from broca.errors import BadInput
 from broca.measurement import Plan
-from broca.models import GatedModel, NeuronBlock, Slice, neuron_blocks, neuron_slices
+from broca.models import GatedModel, NeuronBlock, neuron_blocks, parameters_of_neuron
 from broca.neurons.gradients import IntegratedGradients, ItemScores, steps_of
 from broca.neurons.items import neuron_tasks
 from broca.neurons.methods import Choice, Columns, standardized
@@ -78,23 +78,17 @@ class NeuronModel:
         return [self.model.components[gate].name for gate in self.gates[columns].tolist()]
 
     @cached_property
-    def slices(self) -> dict[int, tuple[Slice, ...]]:
-        """The parameters of the neurons, layer by layer."""
-        with self.model.in_use():
-            return neuron_slices(self.model.model, self.blocks)
-
-    @cached_property
     def parameters(self) -> int:
         """Number of parameters of the model."""
         return sum(parameter.numel() for parameter in self.model.model.parameters())
 
     def parameters_of(self, columns: Columns) -> int:
         """Returns the number of parameters of some neurons."""
-        return sum(
-            part.index.shape[1] * part.parameter.numel() // part.parameter.shape[part.dim]
-            for layer in self.layers[columns].tolist()
-            for part in self.slices[layer]
-        )
+        with self.model.in_use():
+            each = {
+                block.layer: parameters_of_neuron(self.model.model, block) for block in self.blocks
+            }
+        return sum(each[layer] for layer in self.layers[columns].tolist())
 
     def info(self) -> ModelInfo:
         """Returns the description of the model for results."""

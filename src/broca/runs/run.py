@@ -293,18 +293,11 @@ class Run:
             kinds: Kinds of ablation under which the claim is tested.
         """
         return Examiner(
-            model=model_info(self.model),
-            ablation=self.ablation,
-            trial=self.tasks.trial(),
-            components=self.model.components,
-            execute=self.measure,
-            answer=self.answers,
-            norms=self.norms(),
-            read=self.text_change,
-            spent=lambda: self.scoring_rows,
-            kinds={kind: self.under(kind).measure for kind in kinds},
-            scope=scope,
-        )
+            model=model_info(self.model), ablation=self.ablation, trial=self.tasks.trial(),
+            components=self.model.components, execute=self.measure, answer=self.answers,
+            norms=self.norms(), read=self.text_change, spent=lambda: self.scoring_rows,
+            kinds={kind: self.under(kind).measure for kind in kinds}, scope=scope,
+        )  # fmt: skip
 
     def norms(self) -> NDArray[np.float32] | None:
         """Returns the mean output norm of every component over the task's `locate` items.
@@ -406,13 +399,11 @@ class Run:
         condition = self.condition
         key = [condition.ablation, condition.seed, condition.donors, condition.weights]
         spec = RunnerSpec(
-            model=self.model,
-            key=json.dumps(key),
+            model=self.model, key=json.dumps(key),
             donors=tuple(donors[point] for point in self.model.points) if donors else (),
-            engine_options=self.options.engine_options,
-            model_options=self.options.model_options,
+            engine_options=self.options.engine_options, model_options=self.options.model_options,
             on_progress=self.stages.within,
-        )
+        )  # fmt: skip
         ray = self.workspace.ray
         return Executor(
             spec.engine() if ray is None else ray.runner(spec),
@@ -440,20 +431,14 @@ class Run:
         if self.noted and workspace.on_begin is not None:
             workspace.on_begin(self._folder_digests())
         return JournaledExecutor(
-            executor=self._executor,
-            journal=journal,
-            number=number,
-            condition=self.condition,
-            components=components,
-            items=items,
+            executor=self._executor, journal=journal, number=number, condition=self.condition,
+            components=components, items=items,
             lengths=np.array([tokens_of(item) for _, item in self.tasks.bank], dtype=np.int64),
             chunk_tokens=chunk_tokens(self.model, runner.token_budget, device=runner.device),
-            keep_outputs=workspace.keep_outputs,
-            margin_items=self._margin_items,
-            measuring=workspace.stopper.measuring,
-            checkpoint=workspace.stopper.checkpoint,
+            keep_outputs=workspace.keep_outputs, margin_items=self._margin_items,
+            measuring=workspace.stopper.measuring, checkpoint=workspace.stopper.checkpoint,
             on_chunk=self.stages.at,
-        )
+        )  # fmt: skip
 
     def _margin_items(self, positions: NDArray[np.intp]) -> NDArray[np.int64]:
         """Returns the journal ids of the margins of some bank positions."""

@@ -55,15 +55,11 @@ def plan(options: PlanOptions) -> CostEstimate:
             for method in searches.METHODS.values()
         )
         return CostEstimate(
-            model=model_info(gated),
-            task=tasks.task,
-            items=len(problem.items),
-            components=len(gated.components),
-            timed_rows=speed.rows,
-            tokens_per_second=speed.tokens_per_second,
-            memory_bytes=speed.memory_bytes,
+            model=model_info(gated), task=tasks.task, items=len(problem.items),
+            components=len(gated.components), timed_rows=speed.rows,
+            tokens_per_second=speed.tokens_per_second, memory_bytes=speed.memory_bytes,
             methods=tuple(costs),
-        )
+        )  # fmt: skip
 
 
 def _cost(method: Method, problem: Problem, tokens: float, speeds: dict[str, float]) -> MethodCost:
