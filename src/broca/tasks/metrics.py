@@ -23,9 +23,6 @@ its second parameter is called `document`. Higher is better, and 1 is right."""
 _PER_TEXT = (bits_per_byte, perplexity, weighted_perplexity)
 """Aggregations to numbers that are no shares of items."""
 
-_SLACK = 1e-9
-"""Rounding of an item's score."""
-
 _PREFERRED_METRIC = "acc_norm"
 _PREFERRED_FILTER = "flexible-extract"
 
@@ -85,7 +82,7 @@ class Metric:
                 f"metric '{self.name}' of {item} is not a number for a single item (it is "
                 f"{type(raw).__name__}): choose another metric of the task"
             ) from None
-        if not -_SLACK <= number <= 1 + _SLACK:
+        if not -1e-9 <= number <= 1 + 1e-9:  # rounding
             raise TaskUnusable(
                 f"metric '{self.name}' of {item} is {'NaN' if math.isnan(number) else number}: "
                 "tasks are compared by shares, from 0 to 1 for every output; choose another metric"
