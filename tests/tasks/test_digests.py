@@ -71,7 +71,9 @@ def test_a_copied_task_is_the_same_task(tmp_path):
         write_task(place, "own", documents, generation_kwargs={"max_gen_toks": 4})
         with (place / "own.yaml").open("a") as file:
             file.write("process_results: !function scoring.score\n")
+            file.write("fewshot_config:\n  process_docs: !function scoring.same\n")  # within others
         score = f"def score(doc, results):\n    return {{'exact_match': {value}}}\n"
+        score += "def same(documents):\n    return documents\n"
         (place / "scoring.py").write_text(score)
         found.append(definition_digest(Catalog(place).load("own", REQUESTS)))
     assert found[0] == found[1] != found[2]

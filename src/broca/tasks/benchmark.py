@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import math
 import runpy
@@ -15,7 +14,7 @@ from typing import Any
 
 from broca.errors import BadInput, refused
 from broca.options import Reference, TaskOptions
-from broca.tasks.documents import Document, PreparedTask
+from broca.tasks.documents import Document, PreparedTask, code_digest
 from broca.tasks.items import Item, Margin, Output, Request, Split, SplitPart, split_parts
 from broca.tasks.metrics import full_metric_names, scored_group
 from broca.tasks.preparation import prepare
@@ -418,10 +417,5 @@ def _plain(value: Any) -> Any:
     if not callable(value):
         return str(value)
     code = getattr(value, "func", value)  # of a partial function
-    try:
-        file = Path(inspect.getsourcefile(code) or "")
-    except TypeError:
-        file = Path()
-    content = hashlib.blake2b(file.read_bytes()).hexdigest() if file.is_file() else ""
     name = getattr(code, "__qualname__", type(code).__qualname__)
-    return [name, content, getattr(value, "args", ()), getattr(value, "keywords", {})]
+    return [name, code_digest(code), getattr(value, "args", ()), getattr(value, "keywords", {})]

@@ -1,8 +1,11 @@
 """Documents of an lm-eval task with their requests, whose answers the task's own code scores."""
 
+import hashlib
+import inspect
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -77,21 +80,30 @@ class PreparedTask:
     def definition(self) -> dict[str, Any]:
         """All that defines the task but its data, with the digests of its functions' files."""
         config = self.harness.config
-        every = config.to_dict(keep_callable=True)
-        settings = {key: value for key, value in every.items() if key not in _SOURCES}
+        settings = {key: value for key, value in config.to_dict().items() if key not in _SOURCES}
+        partial = {name for name in settings if hasattr(getattr(config, name, None), "func")}
+        settings |= {name: getattr(config, name) for name in partial}  # as text they have addresses
         metadata = self.metadata
         metadata.pop("config_source", None)
         # a caller's function may change undetected: outputs are shared, scores are not kept
         rescored = bool(metadata.get("rescored"))
         if rescored:
             settings.pop("metric_list", None)
+        code = set(map(code_digest, filter(callable, [*vars(config).values(), type(self.harness)])))
         return {
-            "name": self.name,
-            "settings": settings,
-            "metadata": metadata,
+            "name": self.name, "settings": settings, "metadata": metadata,
             "metric": "" if rescored else self.metric.full_name,
-            "class": type(self.harness),
-        }
+            "class": type(self.harness).__qualname__, "code": sorted(code - {""}),
+        }  # fmt: skip
+
+
+def code_digest(function: Any) -> str:
+    """Returns the digest of the file of a function or class; empty if it has none."""
+    try:
+        file = Path(inspect.getsourcefile(getattr(function, "func", function)) or "")
+    except TypeError:  # a callable object without source code
+        return ""
+    return hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest() if file.is_file() else ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -106,11 +106,8 @@ def localize(options: LocalizeOptions) -> Localization:
             same_skill=tasks.same_skill,
             search=SearchInfo(method, ranking.options, seed, run.search_response),
             cost=Cost(
-                rows=run.search_rows,
-                verification_rows=scoring_rows,
-                tokens=tokens,
-                wall_s=round(time.perf_counter() - started, 3),
-                measured=measured,
+                run.search_rows, scoring_rows, tokens, round(time.perf_counter() - started, 3),
+                measured,
             ),
             baseline=baseline,
             ranking=ranking.lines(components),
