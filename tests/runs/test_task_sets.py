@@ -103,7 +103,7 @@ def test_tasks_near_chance_are_told(tiny):
     chance = loaded["mc_biology"].chance
     scores = {"mc_biology": chance, "mc_chemistry": 0.99, "sorting": 0.01}
     assert chance_notes(tasks, scores) == (
-        "the intact model does no better than guessing on mc_biology, which can lose nothing",
+        "the intact model is not shown to beat guessing on mc_biology, which has no loss to show",
     )
     large_tasks = replace(tasks, places={"report": dict.fromkeys(names, np.arange(1000))})
     (note,) = chance_notes(large_tasks, {**scores, "mc_biology": chance + 0.1})

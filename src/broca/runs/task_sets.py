@@ -470,7 +470,7 @@ def require_ability(
 
 def at_chance_note(name: str) -> str:
     """Returns the note on a task that the intact model cannot do."""
-    return f"the intact model does no better than guessing on {name}, which can lose nothing"
+    return f"the intact model is not shown to beat guessing on {name}, which has no loss to show"
 
 
 def chance_notes(tasks: TaskSet, scores: Mapping[str, float]) -> tuple[str, ...]:
