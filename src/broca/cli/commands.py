@@ -65,11 +65,10 @@ def flags_of(command: Callable[..., Any]) -> dict[str, str]:
         hints = get_type_hints(command)
     except NameError:  # a command of cyclopts, such as --help
         return {}
-    options = [hint for hint in hints.values() if isinstance(hint, type)]
-    own = {name: "--" + name.replace("_", "-") for name in hints if name != "return"}
-    return own | {
+    options = [h for h in hints.values() if isinstance(h, type) and issubclass(h, Options)]
+    own = [name for name, hint in hints.items() if hint not in options and name != "return"]
+    return {name: "--" + name.replace("_", "-") for name in own} | {
         item.name: "--" + item.name.replace("_", "-") if item.kw_only else item.name.upper()
         for cls in options
-        if issubclass(cls, Options)
         for _, item in leaves(cls)
     }
