@@ -150,16 +150,14 @@ def test_a_hanging_worker_is_replaced(pool, reference, bank, plan):
     assert victim not in [worker.process for worker in pool.workers]
 
 
-def test_idle_workers_that_died_together_cost_one_attempt(pool, reference, monkeypatch):
+def test_idle_workers_that_died_together_cost_one_attempt(pool, reference, bank, plan, monkeypatch):
     """A batch that no living worker had is not lost once for each of the dead."""
     await_workers(pool, 2)
     monkeypatch.setattr(ray_executor, "ATTEMPTS", 2)
     for worker in pool.workers:
         os.kill(worker.process, signal.SIGKILL)
-    request = Request("loglikelihood", (5, 6, 7), (8,))
-    job = Job(0, np.ones((1, 96), np.float32), *2 * [np.zeros(1, np.intp)], ((request,),))
-    (answers,) = RayRunner(pool, RunnerSpec(model=reference)).stream([job], rows=1)
-    assert len(answers.outputs) == 1
+    responses = margins(RayRunner(pool, RunnerSpec(model=reference)), bank, plan)
+    np.testing.assert_allclose(responses, margins(Engine(reference), bank, plan), atol=1e-5)
 
 
 def test_a_batch_that_always_fails_ends_the_run(pool, reference, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from independent import plain_generation, sliced
 from models.architectures import ARCHITECTURES, HEADS, LAYERS, VOCABULARY, make_model
 from tiny import tiny_tokenizer
 
+from broca.errors import UnsupportedModel
 from broca.integrations.lm_eval import BrocaLM
 from broca.models import GatedModel, self_test
 from broca.tasks import Request
@@ -298,3 +300,21 @@ def test_parity_sees_an_ablated_head(trials, monkeypatch):
     trial = trials.tried_once("llama", "LlamaForCausalLM", trials.VARIANTS[0])
     assert trial.outcome == "failed"
     assert "`hf`" in trial.message
+
+
+def test_an_mlp_is_its_block_or_is_refused(trials):
+    """The MLP of gpt-oss is no router, that of Llama 4 no shared expert; streams are no rows."""
+
+    def wrapped(kind, architecture, components="mlp"):
+        for variant in trials.VARIANTS:
+            with suppress(Exception):  # the first variant that the class can run
+                model = trials.tiny_model(kind, architecture, variant)
+                break
+        return GatedModel.wrap(model, tiny_tokenizer(), name=kind, components=components)
+
+    gated = wrapped("gpt_oss", "GptOssForCausalLM")
+    assert [point.path for point in gated.points] == [f"model.layers.{n}.mlp" for n in range(3)]
+    for kind, architecture in (("llama4_text", "Llama4ForCausalLM"), ("zamba", "ZambaForCausalLM")):
+        with pytest.raises(UnsupportedModel, match="no mlp were found"):
+            wrapped(kind, architecture)
+    assert not wrapped("gemma3n_text", "Gemma3nForCausalLM", "heads").resumption.possible

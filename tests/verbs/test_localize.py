@@ -1,5 +1,7 @@
 """`broca.localize` on the shipped models."""
 
+import json
+
 import numpy as np
 import pytest
 from capabilities import TASKS
@@ -12,7 +14,7 @@ from broca.errors import BadInput, NothingToLocalize
 from broca.measurement import Plan
 from broca.results.files import decode, encode
 from broca.runs.replay import ranking_from_journal
-from broca.store import Journal, find_run
+from broca.store import Journal, find_run, read_run
 from broca.tasks import Catalog, RequestTokenizer, shipped_folder
 from broca.verbs.localize import localize
 
@@ -189,3 +191,18 @@ def test_a_task_that_scores_0_shows_what_the_model_says():
     for line in lines:
         answer = line.split("expected ' ")[1].removesuffix(" apples'")
         assert f"-> ' {answer}'" in line
+
+
+def test_a_search_measures_no_task_that_the_model_cannot_do(tmp_path):
+    """Other tasks at chance can lose nothing, so that rows on them would tell nothing."""
+    file, place = tmp_path / "never.jsonl", tmp_path / "rows.sqlite"
+    lines = (json.dumps({"prompt": f"{n} and", "answer": " never"}) for n in range(60))
+    file.write_text("\n".join(lines) + "\n")
+    found = broca.localize(
+        "reference-small", task="capitals", others=["sorting", str(file)], rows=1400, items=12,
+        report_items=20, verify=False, journal=place,
+    )  # fmt: skip
+    assert str(file) in found.others
+    with Journal(place, read_only=True) as journal:
+        rows = read_run(journal, find_run(journal).id)
+    assert {rows.records[item].task for item in rows.items} == {"capitals", "sorting"}

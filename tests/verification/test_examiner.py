@@ -10,6 +10,7 @@ from broca.engine import Ablation
 from broca.measurement import Measurement, Plan
 from broca.results.base import ModelInfo
 from broca.verification import Trial, plain_verification
+from broca.verification.evidence import Evidence
 
 INFO = ModelInfo("toy", "abc")
 TASK_HEADS = [f"L{layer}H0" for layer in range(4)]
@@ -181,6 +182,23 @@ def test_a_member_whose_ablation_helps_does_not_contribute():
     members, _ = model.examiner()._members([0, 1])
     assert [round(member.alone.value, 2) for member in members] == [-0.2, 0.4]
     assert [member.needed for member in members] == [False, True]
+
+
+def test_a_score_that_weighs_its_items_is_tested_itself():
+    """Equal scores hide no weights, and the p-value is that of the weighted score."""
+
+    class Halves(SimulatedTask):
+        def aggregate(self, values, items=None):
+            return (np.mean(values[:90]) + np.mean(values[90:])) / 2
+
+    examiner = SimulatedModel({"a": {}, "b": {}}, items=100).examiner()
+    trial = replace(examiner.trial, benchmarks={"a": Halves(), "b": SimulatedTask()})
+    rows = {name: np.ones((2, 100)) for name in "ab"}
+    evidence = Evidence(trial, examiner.scope, rows)
+    assert trial.aggregation("a", rows["a"][0]) is not None is trial.aggregation("b", rows["b"][0])
+    assert [evidence.test(name) for name in "ab"] == [("bootstrap", 1.0), ("mcnemar", 1.0)]
+    rows["a"][1, 90:] = 0
+    assert evidence.drop("a").value == 0.5
 
 
 def test_without_statistics_there_are_only_drops():

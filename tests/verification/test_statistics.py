@@ -118,6 +118,17 @@ def test_a_total_drop_still_has_an_interval():
     assert untouched.low < 0 < untouched.high
 
 
+def test_intervals_reach_what_was_not_seen_and_stop_at_guessing():
+    """One lost item of 100 is no surer than none; what guessing keeps varies with the score."""
+    right = np.ones(100)
+    none, one = (bootstrap_interval(right, right - (np.arange(100) < lost)) for lost in (0, 1))
+    assert none.high == pytest.approx(one.high - 0.01) == pytest.approx(0.01 - one.low)
+    before = (np.arange(100) % 5 > 0).astype(float)
+    drops = bootstrap_drops(before, np.zeros(100), floor=0.5)
+    assert drops.mean() == pytest.approx(0.3, abs=0.01)
+    assert drops.std() == pytest.approx(0.04, abs=0.005)  # that of a share of .8 on 100 items
+
+
 @pytest.mark.parametrize(("drop", "gained"), [(0.1, 0.0), (0.1, 0.05), (0.2, 0.02)])
 def test_power_is_the_share_of_simulated_rejections(drop, gained):
     """The power on 80 items equals the share of rejections in 4,000 simulations."""

@@ -80,6 +80,8 @@ def verdict_of(drops=DROPS, *, off_target=None, specific=None, **changes):
             "not localized at head level",
         ),
         ({"drops": [lost("adding", "task", 0.7, 0.9), *DROPS[1:]]}, "not localized at head level"),
+        ({"drops": [replace(DROPS[0], drop=0.07, ci=(-0.02, 0.16), p_holm=0.2), *DROPS[1:]]},
+         "inconclusive"),
         ({"drops": DROPS[:1]}, "inconclusive"),
         ({"drops": [DROPS[0], *(lost(n, "other", 0.9, 0.4) for n in "ab")]}, "universal"),
         ({"controls": controls(7)}, "not localized at head level"),
