@@ -151,31 +151,31 @@ class Evidence:
         """Returns the off-target drop and the specific drop; None without other tasks.
 
         Both are of skill, above guessing. Where all items of a task changed alike, its share of the
-        interval is that of `unseen`.
+        interval is that of `unseen`; the ends reach at least as far as the other tasks' bounds.
         """
         if not self.trial.others:
             return None, None
         names = (self.trial.task, *self.trial.others)
         losses = np.array([self.lost_skill(name) for name in names])
-        draws = np.array(
-            [
-                bootstrap_drops(
-                    self.responses[name][0],
-                    self.responses[name][1],
-                    resamples=self.scope.resamples,
-                    seed=[self.scope.seed, number],
-                    aggregate=self.trial.aggregation(name, self.responses[name][0]),
-                    floor=self.trial.floor(name),
-                )
-                for number, name in enumerate(names)
-            ]
-        )
-        level = self.scope.level
-        alike = [np.ptp(self.responses[name][0] - self.responses[name][1]) == 0 for name in names]
-        reach = np.diag([unseen(*self.responses[name][:2], level=level) for name in names]) * alike
-        parts = map(self.trial.specific, (losses, draws, reach))
+        level, pairs = self.scope.level, [self.responses[name][:2] for name in names]
+        draws = np.array([
+            bootstrap_drops(
+                *pair, resamples=self.scope.resamples, seed=[self.scope.seed, number],
+                aggregate=self.trial.aggregation(name, pair[0]), floor=self.trial.floor(name),
+            )
+            for number, (name, pair) in enumerate(zip(names, pairs, strict=True))
+        ])  # fmt: skip
+        alike = np.array([np.ptp(before - after) == 0 for before, after in pairs])
+        bounds = np.diag([unseen(*pair, level=level) for pair in pairs])
+        parts = map(self.trial.specific, (losses, draws, bounds * alike, bounds * ~alike))
         mean, specific = (
-            interval_of(float(value), drawn, level=level, reach=float(np.linalg.norm(apart)))
-            for value, drawn, apart in zip(*parts, strict=True)
+            interval_of(
+                float(value),
+                drawn,
+                level=level,
+                reach=float(np.linalg.norm(same)),
+                least=float(np.linalg.norm(rest)),
+            )
+            for value, drawn, same, rest in zip(*parts, strict=True)
         )
         return mean, specific
