@@ -22,8 +22,8 @@ from broca.tasks.metrics import listed_metrics
 from broca.tasks.sandbox import ProgramOutcome, Sandbox
 
 
-class _ProgramsWanted(Exception):
-    """Raised by the metric instead of a score while programs are only collected."""
+class _ProgramsWanted(BaseException):
+    """Raised by the metric instead of a score while programs are collected; no code catches it."""
 
 
 class CodeEval:
