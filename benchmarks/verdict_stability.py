@@ -39,7 +39,6 @@ class Task:
     """A task of right and wrong answers without chance."""
 
     higher_is_better: bool = True
-    relative: bool = False
     chance: float = 0.0
 
     def aggregate(self, values, items=None):

@@ -44,8 +44,7 @@ FOLDERS = ("browser", "studies", "cli", "verbs/neurons")
 LONGEST = (
     "browser", "verbs/test_kills.py", "studies", "verbs/test_on_ray.py", "cli",
     "verbs/test_localize.py", "verbs/test_verify.py", "executors/test_ray.py", "runs/test_run.py",
-    "verbs", "models/test_architectures.py",
-    "tasks/test_paper.py", "neurons/test_gradients.py",
+    "verbs", "models/test_architectures.py", "tasks/test_paper.py", "neurons/test_gradients.py",
     "searches/test_searches.py",
 )  # fmt: skip
 """Folders and files that take longest and run first; the short ones fill the end of a run."""

@@ -1,7 +1,5 @@
 """The GPU benchmark runs from end to end on a tiny model."""
 
-import pytest
-
 
 def test_every_part_is_measured(script, capsys):
     """Every figure is positive and has a line in the table."""
@@ -20,24 +18,7 @@ def test_operations_are_those_of_weights_that_tokens_meet(script):
     layer = 64 * 64 * 2 + 2 * 64 * 32 + 3 * 64 * 96 + 2 * 64  # projections, gates and norms
     expected = 2 * ((2 * layer + 64) * 10 + 300 * 64 * 3)
     assert gpu.operations_of(tiny, read=10, predicted=3) == expected
-    config = gpu.SHAPES["gpt-oss-20b"]
     with gpu.torch.device("meta"):
-        sparse = gpu.random_model(config, "meta")
+        sparse = gpu.random_model(gpu.SHAPES["gpt-oss-20b"], "meta")
     billions = gpu.operations_of(sparse, read=1, predicted=1) / 2e9
     assert 3 < billions < 4, "3.6 billion parameters are active"
-
-
-@pytest.mark.parametrize(
-    ("name", "millions"),
-    [
-        ("100m", 125), ("360m", 362), ("llama-3.2-1b", 1236), ("llama-3.1-8b", 8030),
-        ("qwen3-14b", 14768),
-    ],
-)  # fmt: skip
-def test_shapes_have_the_size_of_their_names(script, name, millions):
-    """The parameters of a shape, counted on the meta device, agree with its name."""
-    gpu = script("gpu")
-    with gpu.torch.device("meta"):
-        model = gpu.random_model(gpu.SHAPES[name], "meta")
-    parameters = sum(parameter.numel() for parameter in model.parameters())
-    assert parameters == pytest.approx(1e6 * millions, rel=0.01)

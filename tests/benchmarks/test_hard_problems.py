@@ -5,8 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from broca.measurement import Plan
-
 
 @pytest.fixture
 def hard_problem(script):
@@ -39,18 +37,6 @@ def test_gradients_are_the_slopes_of_the_responses(hard_problem, saturates, scal
     np.testing.assert_allclose(slopes, (high - low) / (2 * step), atol=1e-7)
 
 
-def test_a_gradient_of_an_open_gate_is_what_closing_it_costs(hard_problem):
-    """The response is linear in each gate, so its gradient is the loss by closing the gate."""
-    problem = troubled(hard_problem, saturates=False)
-    masks = np.random.default_rng(1).random((10, 8)) < 0.2
-    gradients = problem.gradients(masks)
-    for column in range(8):
-        closed, opened = masks.copy(), masks.copy()
-        closed[:, column], opened[:, column] = True, False
-        difference = problem.means(opened) - problem.means(closed)
-        np.testing.assert_allclose(gradients[:, column], difference, atol=1e-12)
-
-
 def test_a_group_is_lost_only_as_a_whole(hard_problem):
     """The effect appears only when a component and all its backups are ablated."""
     problem = hard_problem(components=20, noise=0.0, seed=3, redundant=2, redundancy=2)
@@ -66,31 +52,3 @@ def test_a_group_is_lost_only_as_a_whole(hard_problem):
         means = problem.means(masks)
         np.testing.assert_allclose(means[:-1], problem.baseline)
         np.testing.assert_allclose(means[-1], problem.baseline + problem.effects[member])
-
-
-def test_many_masks_answer_as_they_do_alone(hard_problem):
-    """A plan of several blocks gives the same responses and slopes as single masks."""
-    problem = hard_problem(components=30, moderate=5, pairs=4, saturates=True, seed=2)
-    masks = np.random.default_rng(1).random((1100, 30)) < 0.2
-    plan = Plan(masks, np.arange(1100), np.arange(1100) % 7)
-    together = problem.run(plan).responses
-    sample = np.array([0, 511, 512, 1099])
-    alone = [
-        problem.run(Plan(masks[[row]], np.array([0]), np.array([row % 7]))).responses[0]
-        for row in sample
-    ]
-    np.testing.assert_allclose(together[sample], alone, rtol=1e-12)
-    slopes = problem.run(replace(plan, gradients=True)).slopes()
-    np.testing.assert_allclose(slopes, problem.gradients(masks), rtol=1e-5)
-
-
-def test_binary_rows_are_right_or_wrong_with_the_expected_chance(hard_problem):
-    """Rows are 0 or 1 and average to the expected response; probabilities are not rounded."""
-    problem = hard_problem(components=10, effect=0.4, binary=True, noise=0.0, seed=4)
-    masks = np.zeros((2, 10), dtype=bool)
-    masks[1, list(problem.planted[:2])] = True
-    measured = problem.run(Plan.crossed(masks, np.arange(3000), response="accuracy"))
-    assert set(measured.responses.tolist()) == {0.0, 1.0}
-    np.testing.assert_allclose(measured.mask_means(), problem.means(masks), atol=0.03)
-    exact = problem.run(Plan.crossed(masks, np.arange(3), response="probability"))
-    np.testing.assert_allclose(exact.mask_means(), problem.means(masks))

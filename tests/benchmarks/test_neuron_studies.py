@@ -5,11 +5,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-import torch
-from models.architectures import BY_NAME, VOCABULARY, make_model
-from tiny import tiny_tokenizer
-
-from broca.models import GatedModel, neuron_blocks
 
 
 def test_overlaps_are_what_the_definitions_say(script):
@@ -41,31 +36,3 @@ def test_items_are_what_they_say(script):
         if pair["relation"] == "same content, other capability":
             assert first[0] != second[0]
             assert sorted(first[1:]) == sorted(second[1:])
-
-
-@pytest.mark.parametrize("name", ["Llama", "GPT-2", "Phi-3", "GLM", "OPT", "GPT-J", "MPT"])
-def test_slices_are_the_parameters_of_their_neuron(script, name):
-    """Changing the slices of one neuron changes its activation and no other neuron's."""
-    model = make_model(BY_NAME[name])
-    gated = GatedModel.wrap(model, tiny_tokenizer(), name=name, components="neurons")
-    tokens = torch.randint(3, VOCABULARY, (1, 7), generator=torch.Generator().manual_seed(4))
-    block = neuron_blocks(gated.structure)[0]
-    out, *into = script("neuron_studies").slices_of(model, block)
-    activations = []
-    block.part.module.register_forward_pre_hook(lambda _, args: activations.append(args[0].clone()))
-
-    @torch.no_grad()
-    def run():
-        model(input_ids=tokens, use_cache=False)
-        return activations.pop().reshape(-1, block.width)
-
-    assert out.path == f"{block.part.path}.weight"
-    for neuron in (0, 17, block.width - 1):
-        before = run()
-        for part in into:
-            part.parameter.data.index_fill_(part.dim, part.index[neuron], 0.37)
-        assert (run() != before).any(0).nonzero()[:, 0].tolist() == [neuron]
-    covered = sum(part.index.numel() for part in into if part.path.endswith("weight"))
-    assert covered == block.width * (2 if name in ("Llama", "Phi-3", "GLM") else 1)
-    biased = any(part.path.endswith("bias") for part in into)
-    assert biased == (name in ("GPT-2", "OPT", "GPT-J"))

@@ -58,11 +58,9 @@ def ended(name, file, summary):
     options = {"auto_log_gpu": False, "embed": False} if name == "trackio" else {}
     return [
         ("init", (), {"project": "project", "config": {"a": 1}, **options}),
-        ("log", ({"x": 1.0},), {"step": 7}),
-        ("log", ({"summary": summary},), {}),
+        ("log", ({"x": 1.0},), {"step": 7}), ("log", ({"summary": summary},), {}),
         ("Artifact", ("localization",), {"type": "broca-result"}), ("add_file", (file,), {}),
-        ("log_artifact", (ANY,), {}),
-        ("finish", (), {"exit_code": 1} if name == "wandb" else {}),
+        ("log_artifact", (ANY,), {}), ("finish", (), {"exit_code": 1} if name == "wandb" else {}),
     ]  # fmt: skip
 
 

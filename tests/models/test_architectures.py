@@ -256,8 +256,7 @@ def test_page_has_a_line_for_every_class_of_transformers(trials):
 
 QUICK = (
     "llama", "falcon_h1", "mbart", "mamba", "mistral", "gemma3_text", "gpt_oss",
-    "gpt_neo", "bamba", "mpt", "cohere2", "bloom", "phi3", "llama4_text", "bart",
-    "openai-gpt",
+    "gpt_neo", "bamba", "mpt", "cohere2", "bloom", "phi3", "llama4_text", "bart", "openai-gpt",
 )  # fmt: skip
 """Kinds that `make test` tries; `make test-long` tries all."""
 

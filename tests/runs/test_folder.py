@@ -41,8 +41,7 @@ def test_fresh_removes_everything_that_a_run_writes(tmp_path):
     claim(folder)
     written = [
         "result.json", "report.html", "verification.json", "verification.html", "atlas.json",
-        "refit.json", "journal.sqlite", "journal.sqlite-wal",
-        "result.json.part",
+        "refit.json", "journal.sqlite", "journal.sqlite-wal", "result.json.part",
     ]  # fmt: skip
     for name in (*written, "notes.txt", "journal.txt"):
         (folder / name).write_text("")

@@ -1,6 +1,7 @@
 """`broca.compare` measures the same masks and items on every model."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -86,22 +87,15 @@ def test_two_tasks_of_one_model_and_named_heads(small, folder):
     assert comparison.selections[-1].components == ("L1H1", "L0H2")
 
 
-def test_models_are_asked_as_the_first_run_was(small, tmp_path):
-    """A folder and a result in memory bring their prompts; what the call says is kept."""
-    localize_into(
-        tmp_path, model="reference-small", task="capitals", others=[], rows=600, items=30,
-        report_items=20, verify=False, system_prompt="no",
-    )  # fmt: skip
-    few = {"items": 12, "limit": 20, "rows": 120}
-    run = broca.read(tmp_path)
-    asked = [
-        broca.compare(*models, tasks="capitals", **few, **options).effects[0].effects
-        for models, options in (
-            ((small, small), {"system_prompt": "no"}), ((tmp_path, small), {}), ((run, small), {}),
-            ((run, small), {"system_prompt": "a"}),
-        )
-    ]  # fmt: skip
-    assert asked[0] == asked[1] == asked[2] != asked[3]
+def test_models_are_asked_as_the_first_run_was(small, folder):
+    """A run brings its prompts, and what the call says is kept."""
+    run = replace(broca.read(folder), task_options={"system_prompt": "no"})
+    few = {"tasks": "capitals", "items": 12, "limit": 20, "rows": 120}
+    asked = [(small, {"system_prompt": "no"}), (run, {}), (run, {"system_prompt": "a"})]
+    first, second, third = (
+        broca.compare(model, small, **few, **options).effects[0].effects for model, options in asked
+    )
+    assert first == second != third
 
 
 def own_task(folder, lines):

@@ -213,9 +213,9 @@ def test_without_statistics_there_are_only_drops():
     assert (plain.off_target_drop, plain.specific_drop) == pytest.approx((0.1, 0.7))
     assert (plain.heads, plain.seed, plain.verdict) == (tuple(TASK_HEADS), 4, None)
     assert all(line.p is None for line in plain.drops)
-    perplexity = Trial("a", (), (), {"a": SimulatedTask(higher_is_better=False)}, {"a": [0, 1]})
-    plain = plain_verification(INFO, [], Ablation(), perplexity, {"a": 3.0}, {"a": 5.0})
-    assert plain.drop == pytest.approx(2.0)
+    lower = Trial("a", (), (), {"a": SimulatedTask(higher_is_better=False)}, {"a": [0, 1]})
+    plain = plain_verification(INFO, [], Ablation(), lower, {"a": 0.3}, {"a": 0.5})
+    assert plain.drop == pytest.approx(0.2)
     assert (plain.off_target_drop, plain.specific_drop) == (None, None)
 
 

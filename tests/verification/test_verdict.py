@@ -111,7 +111,6 @@ def test_the_first_rule_that_fits_decides(changes, label):
         (0.4, 0.3, 0.5, 0.1),  # it did before, too
         (0.4, 0.6, 0.5, 0.0),  # a gain
         (0.9, 0.0, 0.0, 0.0),  # nobody guesses a generated answer
-        (3.0, 5.0, None, 0.0),  # a perplexity has no chance
     ],
 )
 def test_the_part_below_chance_is_an_inverted_preference(before, after, chance, below):

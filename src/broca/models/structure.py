@@ -554,10 +554,10 @@ def _feed_forward(
     outside = [module for module in outside if ".mlp." in names[module]] or outside
     last = outside[-1:]
     blocks = [child for child in layer.children() for m in last if m in set(child.modules())]
-    chosen = [
+    inside = [
         m for each in layer.modules() if isinstance(each, nn.ModuleDict) for m in each.modules()
     ]
     other_form = any(p.dim() == 3 for block in blocks for p in block.parameters())
-    if not last or last[0] in chosen or other_form:  # of experts, adapters or convolutions
+    if not last or last[0] in inside or other_form:  # of experts, adapters or convolutions
         return None
     return NamedModule(names[last[0]], last[0])

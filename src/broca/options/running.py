@@ -230,10 +230,8 @@ class EqualTasks(TaskOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparedTasks(EqualTasks):
-    """Of tasks that models are compared on, by a verb whose own `limit` counts report items."""
-
-    limit: Annotated[float | None, HIDDEN] = None
+class ComparedTasks(EqualTasks, ReportedTasks):
+    """Of tasks that models are compared on."""
 
 
 @dataclass(frozen=True, kw_only=True)
