@@ -20,12 +20,13 @@ def test_a_group_of_a_folder_may_name_tasks_of_lm_eval(folder, tokenizer):
 
 
 def test_names_are_refused_before_anything_is_built(folder):
-    """Unknown names and unreadable files of examples are refused without reading data."""
+    """Unknown names, members and files of examples are refused without reading data."""
     (folder / "good.jsonl").unlink()
+    (folder / "far.yaml").write_text("group: far\ntask: [gsm8k, {task: gsm8k_own}, gsm9k]\n")
     catalog = Catalog(folder)
     catalog.require_names(["good", "addition", "gsm8k", "data:gsm8k", "general"])
     with pytest.raises(UnknownName, match="'gsm9k' is unknown; did you mean 'gsm8k'"):
-        catalog.require_names(["addition", "gsm9k"])
+        catalog.require_names(["addition", "far"])
     with pytest.raises(BadInput, match=r"none\.jsonl"):
         catalog.require_names(["none.jsonl"])
 

@@ -360,24 +360,26 @@ class Catalog:
         )
 
     def _require_entry(self, name: str) -> None:
-        """Refuses a name that means no task, group or tag.
+        """Refuses a name that means no task, group or tag, or a group with such a member.
 
         Raises:
             UnknownName: No file defines the name.
             TaskUnusable: The file that defines it cannot be read.
         """
-        if name in self._files or name in self._included or name in _packaged():
-            return
+        own = name in self._files or name in self._included or name in _packaged()
         for text, message in self._broken.items():
-            if may_define(text, name):
+            if not own and may_define(text, name):
                 raise TaskUnusable(message)
-        if harness_entry(name) is None:
+        if (entry := self._entry(name)) is None:
             known = [*_packaged(), *self._included, *harness_names()]
             unread = "".join(f"; {message}" for message in self._broken.values())
             raise UnknownName(
                 f"task '{name}' is unknown{nearest(name, known)}; `broca tasks` lists the shipped "
                 f"ones, `include_path` adds a folder of your own{unread}"
             )
+        members = entry.cfg.get("task") if entry.kind.name == "GROUP" else ()
+        for member in filter(lambda member: isinstance(member, str), members or ()):
+            self._require_entry(member)
 
 
 @cache
