@@ -359,7 +359,7 @@ class Catalog:
             or harness_entry(name)
         )
 
-    def _require_entry(self, name: str) -> None:
+    def _require_entry(self, name: str, *above: str) -> None:
         """Refuses a name that means no task, group or tag, or a group with such a member.
 
         Raises:
@@ -377,9 +377,9 @@ class Catalog:
                 f"task '{name}' is unknown{nearest(name, known)}; `broca tasks` lists the shipped "
                 f"ones, `include_path` adds a folder of your own{unread}"
             )
-        members = entry.cfg.get("task") if entry.kind.name == "GROUP" else ()
-        for member in filter(lambda member: isinstance(member, str), members or ()):
-            self._require_entry(member)
+        for member in listed if isinstance(listed := (entry.cfg or {}).get("task"), list) else ():
+            if isinstance(member, str) and member not in (name, *above):
+                self._require_entry(member, name, *above)
 
 
 @cache
