@@ -7,6 +7,8 @@ backticks, which the CLI turns into its flags.
 import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
 
 
 class BrocaError(Exception):
@@ -121,6 +123,18 @@ EXIT_CODES = {
     130: "interrupted; the same command continues",
 }
 """The exit codes of the command line."""
+
+
+def require_package(name: str, need: str, extra: str) -> Any:
+    """Returns a package of an optional extra.
+
+    Raises:
+        MissingExtra: It is not installed; the message begins with what needs it.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise MissingExtra(f"{need}: pip install 'broca[{extra}]'") from error
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -76,7 +76,7 @@ def join(options: JoinOptions) -> None:
 def app():
     """An app of both commands."""
     calls.clear()
-    return make_app("pencil", "Draws.", {"draw": draw, "join": join})
+    return make_app("pencil", "Draws.", {"Commands": [draw, join]})
 
 
 def run(app, *words):

@@ -1,6 +1,6 @@
 """Commands from functions of option classes, whose fields cyclopts turns into flags."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_type_hints
 
 from cyclopts import App, Group, Parameter
@@ -9,21 +9,17 @@ from broca.cli.help import Layout
 from broca.options import Options, leaves
 from broca.options.verbs import ARGUMENTS
 
-Commands = Mapping[str, Callable[..., None] | App]
-"""Functions or menus by the words of their commands."""
-
-
 _OPTIONS = Group("Options", sort_key=1)
 
 
-def make_app(name: str, text: str, commands: Commands | Mapping[str, Commands]) -> App:
+def make_app(name: str, text: str, menus: Mapping[str, Sequence[Callable[..., None] | App]]) -> App:
     """Makes a command that consists of commands.
 
     Args:
         name: Its name.
         text: Its help.
-        commands: Its commands by name, or several menus by their heading. The first paragraph of a
-            function's docstring is the help of its command.
+        menus: Its commands by the heading of their menu. A function has the name of its command,
+            and the first paragraph of its docstring is the help.
     """
     app = App(
         name=name,
@@ -44,16 +40,14 @@ def make_app(name: str, text: str, commands: Commands | Mapping[str, Commands]) 
         suppress_keyboard_interrupt=False,
         verbose=False,
     )
-    flat = {"Commands": {name: app for name, app in commands.items() if callable(app)}}
-    menus: Any = flat if flat["Commands"] else commands
-    for number, (heading, menu) in enumerate(menus.items()):
+    for number, (heading, commands) in enumerate(menus.items()):
         group = Group(heading, sort_key=number)
-        for order, (word, command) in enumerate(menu.items()):
+        for order, command in enumerate(commands):
             if isinstance(command, App):
                 command.group, command.sort_key = group, order
                 app.command(command)
             else:
-                app.command(command, name=word, sort_key=order, group=group)
+                app.command(command, sort_key=order, group=group)
     return app
 
 

@@ -8,56 +8,32 @@ from typing import NoReturn
 
 from cyclopts import CycloptsError, MissingArgumentError, UnusedCliTokensError
 
-from broca.cli import again, before, find, neurons, use
-from broca.cli.commands import Commands, flags_of, make_app
+from broca.cli import neurons
+from broca.cli.again import journal, refit, rerun
+from broca.cli.before import doctor, plan, published, scan, tasks
+from broca.cli.commands import flags_of, make_app
+from broca.cli.find import atlas, compare, localize, replicate, stress, verify
 from broca.cli.output import keep_stdout_for_results, print_text
 from broca.cli.start import show_next_steps
+from broca.cli.use import chat, explore, export, lm_eval_app, report, reproduce, view
 from broca.cli.wording import in_flags, tell
 from broca.errors import EXIT_CODES, BadInput, BrocaError, NothingToLocalize, nearest
 from broca.executors.process import tune_process
 from broca.known_paths import named_in
 from broca.options import OFFLINE, values
 
-COMMANDS: dict[str, Commands] = {
-    "Find and prove": {
-        "localize": find.localize,
-        "verify": find.verify,
-        "replicate": find.replicate,
-        "stress": find.stress,
-        "atlas": find.atlas,
-        "compare": find.compare,
-        "neurons": neurons.app,
-    },
-    "Before a run": {
-        "doctor": before.doctor,
-        "tasks": before.tasks,
-        "scan": before.scan,
-        "plan": before.plan,
-        "published": before.published,
-    },
-    "Look at results and use them": {
-        "explore": use.explore,
-        "chat": use.chat,
-        "report": use.report,
-        "view": use.view,
-        "export": use.export,
-        "lm-eval": use.lm_eval_app,
-    },
-    "Use measured rows again": {
-        "journal": again.journal,
-        "rerun": again.rerun,
-        "refit": again.refit,
-    },
-    "Studies": {"reproduce": use.reproduce},
-}
-"""The commands under the headings of the menu."""
-
 app = make_app(
     "broca",
     "Find which attention heads a language model needs for a capability, and verify it.\n\n"
     "`broca` without a command shows the first steps. `broca --offline COMMAND` makes no network "
     "call at all.",
-    COMMANDS,
+    {
+        "Find and prove": (localize, verify, replicate, stress, atlas, compare, neurons.app),
+        "Before a run": (doctor, tasks, scan, plan, published),
+        "Look at results and use them": (explore, chat, report, view, export, lm_eval_app),
+        "Use measured rows again": (journal, rerun, refit),
+        "Studies": (reproduce,),
+    },
 )
 app.help_epilogue = "Exit codes: " + "; ".join(
     f"{code} {meaning}" for code, meaning in EXIT_CODES.items()

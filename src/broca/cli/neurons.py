@@ -25,8 +25,5 @@ def _command(verb: str, cls: Any) -> Callable[..., None]:
 app = make_app(
     "neurons",
     "Find the feed-forward neurons that carry what a data set has in common, and test them.",
-    {
-        verb: _command(verb, cls)
-        for verb, cls in {"locate": LocateOptions, "erase": EraseOptions}.items()
-    },
+    {"Commands": [_command("locate", LocateOptions), _command("erase", EraseOptions)]},
 )

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import torch
 
 from broca.engine import Answers, Engine, EngineOptions, Job, Progress, RunnerSpec
-from broca.errors import BadInput, BrocaError, ExecutorFailed, MissingExtra
+from broca.errors import BadInput, BrocaError, ExecutorFailed, require_package
 from broca.executors.process import tune_process
 from broca.known_paths import PACKAGED_MODELS, SHIPPED_MODELS
 from broca.models import GatedModel, load
@@ -462,12 +462,7 @@ def require_ray() -> Any:
     Raises:
         MissingExtra: Ray is not installed.
     """
-    try:
-        import ray
-        import ray.exceptions
-    except ImportError as error:
-        raise MissingExtra("`executor` ray needs Ray: pip install 'broca[ray]'") from error
-    return ray
+    return require_package("ray", "`executor` ray needs Ray", "ray")
 
 
 def workers_of(

@@ -28,11 +28,11 @@ from transformers.utils import find_adapter_config_file
 from broca.errors import (
     BadInput,
     BrocaError,
-    MissingExtra,
     UnknownName,
     UnsupportedModel,
     first_line,
     nearest,
+    require_package,
 )
 from broca.known_paths import PACKAGED_MODELS, SHIPPED_MODELS
 from broca.limits import time_limit
@@ -220,11 +220,7 @@ def require_peft() -> Any:
     Raises:
         MissingExtra: PEFT is not installed.
     """
-    try:
-        import peft
-    except ImportError as error:
-        raise MissingExtra("an adapter needs PEFT: pip install 'broca[export]'") from error
-    return peft
+    return require_package("peft", "an adapter needs PEFT", "export")
 
 
 def with_adapter(

@@ -14,7 +14,7 @@ from transformers import AutoConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.utils import cached_file
 
-from broca.errors import BadInput, MissingExtra, UnsupportedModel, first_line
+from broca.errors import BadInput, MissingExtra, UnsupportedModel, first_line, require_package
 from broca.known_paths import PACKAGED_MODELS
 
 _LLAMA_3 = {
@@ -95,17 +95,12 @@ class GGUFFile:
     """
 
     def __init__(self, name: str, source: Path | str, options: dict[str, Any]) -> None:
-        try:
-            from gguf import GGUFReader
-        except ImportError as error:
-            raise MissingExtra(
-                f"'{name}' is a GGUF file, which needs a package: pip install 'broca[gguf]'"
-            ) from error
+        gguf = require_package("gguf", f"'{name}' is a GGUF file, which needs a package", "gguf")
         where = {key: options[key] for key in ("revision", "local_files_only") if key in options}
         self._name, self._source, self._options = name, str(source), options
         path = cached_file(self._source, options["gguf_file"], **where)
         try:
-            self._reader = GGUFReader(path)
+            self._reader = gguf.GGUFReader(path)
             self._architecture = self._reader.fields["general.architecture"].contents()
         except Exception as error:  # of damaged bytes, any
             raise BadInput(
