@@ -12,22 +12,11 @@ from broca.searches.method import Method
 from broca.searches.problem import OtherTask, Problem, Ranking, Search, Strategy, run
 
 METHODS = Plugins(
-    Method,
-    pooled.METHOD,
-    ablations.ONE_SHOT,
-    ablations.GREEDY,
-    compressed.BERNOULLI,
-    compressed.STRATIFIED,
-    coar.METHOD,
-    ablations.CO_ABLATION,
-    gradients.INTACT,
-    gradients.MASKED,
-    gradients.INTEGRATED,
-    gradients.LEARNED_GATES,
-    fresh.METHOD,
-    compressed.TUNED,
+    Method, pooled.METHOD, ablations.ONE_SHOT, ablations.GREEDY, compressed.BERNOULLI,
+    compressed.STRATIFIED, coar.METHOD, ablations.CO_ABLATION, gradients.INTACT, gradients.MASKED,
+    gradients.INTEGRATED, gradients.LEARNED_GATES, fresh.METHOD, compressed.TUNED,
     group="broca.searches",
-)
+)  # fmt: skip
 """Every method by the name that `method` accepts."""
 
 
@@ -47,16 +36,6 @@ def written(option: Any) -> Any:
 
 
 __all__ = [
-    "DEFAULT_METHOD",
-    "FEWEST_ROWS",
-    "METHODS",
-    "Method",
-    "OtherTask",
-    "Problem",
-    "Ranking",
-    "Search",
-    "Strategy",
-    "require_method",
-    "run",
-    "written",
-]
+    "DEFAULT_METHOD", "FEWEST_ROWS", "METHODS", "Method", "OtherTask", "Problem", "Ranking",
+    "Search", "Strategy", "require_method", "run", "written",
+]  # fmt: skip
