@@ -46,9 +46,8 @@ def test_items_are_asked_alike_and_masks_vary_in_size(run, design):
     for name, items in design.items.items():
         count = len(run.tasks.places["locate"][name])
         assert np.ptp(np.bincount(items, minlength=count)) <= 1
-    again = draw_design(
-        run, rows=60, seed=3, response="accuracy", places=run.tasks.places["locate"]
-    )
+    located = run.tasks.places["locate"]
+    again = draw_design(run, rows=60, seed=3, response="accuracy", places=located)
     assert np.array_equal(again.masks, design.masks)
     assert all(np.array_equal(again.items[name], design.items[name]) for name in design.items)
 

@@ -134,10 +134,9 @@ def test_mean_ablation_goes_into_the_biases(tiny, components):
     changed = changed_tensors(wrapped, components, means=means)
     with ActiveGates(parts.points, parts.values, replacement=means, every_row=True):
         reference = log_probabilities(model)
+    zeros = {tiny.gated_parts("L0H2").points[0]: torch.zeros(1, 32)}
     with pytest.raises(UnsupportedModel, match=r"stands in for L0H2 .* which has none"):
-        changed_tensors(
-            tiny, "L0H2", means={tiny.gated_parts("L0H2").points[0]: torch.zeros(1, 32)}
-        )
+        changed_tensors(tiny, "L0H2", means=zeros)
     biased = copy.deepcopy(model)
     biased.load_state_dict(changed, strict=False)
     assert torch.allclose(log_probabilities(biased), reference, atol=1e-4)

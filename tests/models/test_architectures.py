@@ -38,9 +38,8 @@ def wrap(case, components="heads"):
 
 def batch(rows=3, length=9):
     """Returns tokens, left-padded to different lengths, and their attention mask."""
-    tokens = torch.randint(
-        3, VOCABULARY, (rows, length), generator=torch.Generator().manual_seed(4)
-    )
+    drawn = torch.Generator().manual_seed(4)
+    tokens = torch.randint(3, VOCABULARY, (rows, length), generator=drawn)
     attention = torch.ones_like(tokens)
     for row in range(rows):
         attention[row, : 2 * row] = 0

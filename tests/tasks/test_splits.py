@@ -33,6 +33,17 @@ def test_parts_are_disjoint_and_of_the_right_size(counts, items, seed):
     assert set(split.locate) <= set(more.locate)
 
 
+def test_what_one_task_reports_no_other_task_is_searched_on():
+    """Of two tasks that ask the same, the search has no question that either of them reports."""
+    parts = [SplitPart("t", list(range(40)), []), SplitPart("u", list(range(40, 80)), [])]
+    asks = [str(position % 40) for position in range(80)]
+    split = split_parts("group", parts, items=99, seed=0, asks=asks)
+    asked, confirmed, reported = ({asks[at] for at in part} for part in vars(split).values())
+    assert asked
+    assert confirmed
+    assert not (asked | confirmed) & reported
+
+
 def test_seed_and_task_decide_the_cut():
     """The same seed and task give the same split; another seed or task gives another."""
     first = split_items("t", 100, items=20, seed=0)

@@ -156,9 +156,7 @@ def test_gradient_methods_measure_a_response_that_has_gradients(planted, planted
     )  # fmt: skip
     assert set(result.selected) == set(planted_heads["reversing"]) - {"L2H0"}
     assert result.response == "margin"
-    assert any(
-        note.startswith("facilitating, as the method calls them: L") for note in result.notes
-    )
+    assert any(note.startswith("facilitating, as the method calls them") for note in result.notes)
     with Journal(journal, read_only=True) as opened:
         again = ranking_from_journal(opened, find_run(opened))
     assert tuple(planted.components.names[c] for c in again.selected) == result.selected

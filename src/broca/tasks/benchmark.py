@@ -162,7 +162,9 @@ class Benchmark:
             if number not in self._repeats:
                 part = parts[document.part.name]
                 (part.located if document.located else part.scored).append(number)
-        return split_parts(self.name, list(parts.values()), items=items, seed=seed)
+        several = list(parts.values())
+        asks = [document.content for document in self._documents] if len(several) > 1 else []
+        return split_parts(self.name, several, items=items, seed=seed, asks=asks)
 
     def document(self, item: Item) -> Any:
         """Returns the document of an item, with all its fields."""

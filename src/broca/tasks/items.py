@@ -201,18 +201,22 @@ class Split:
     report: tuple[int, ...]
 
 
-def split_parts(task: str, parts: Sequence[SplitPart], *, items: int, seed: int) -> Split:
+def split_parts(
+    task: str, parts: Sequence[SplitPart], *, items: int, seed: int, asks: Sequence[str] = ()
+) -> Split:
     """Splits the items of every task of a group into three disjoint parts.
 
     A quarter goes to `locate`, a quarter to `confirm` and half to `report`; each of the first two
     keeps at most `items`, and fewer if a quarter has fewer. Items from another official split go to
-    `locate` and `confirm`, half each; all others of that task then go to `report`.
+    `locate` and `confirm`, half each; all others of that task then go to `report`. No item asks in
+    `locate` or `confirm` what one of another task asks in `report`.
 
     Args:
         task: Name of the group.
         parts: Its tasks.
         items: Maximum number of items of `locate` and of `confirm`, over all tasks.
         seed: Seed of the split.
+        asks: What each item asks; empty if all ask something else.
 
     Raises:
         BadInput: There are too few items, or `items` is below 1.
@@ -239,6 +243,10 @@ def split_parts(task: str, parts: Sequence[SplitPart], *, items: int, seed: int)
     if len(parts) > 1:
         rng = np.random.default_rng([seed, zlib.crc32(task.encode())])
         locate, confirm = rng.permutation(locate).tolist(), rng.permutation(confirm).tolist()
+    if asks:
+        reported = {asks[position] for position in report}
+        locate = [position for position in locate if asks[position] not in reported]
+        confirm = [position for position in confirm if asks[position] not in reported]
     if not locate or not confirm:
         raise BadInput(
             f"task '{task}' has {len(locate) + len(confirm)} items to locate and confirm on: at "
