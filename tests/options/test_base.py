@@ -2,7 +2,7 @@
 
 import inspect
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
@@ -13,7 +13,7 @@ from msgspec import Meta
 import broca.options as every
 from broca.errors import BadInput
 from broca.options import ModelOptions, Options, flat, leaves, names_of, verb
-from broca.options.base import HIDDEN, PYTHON_ONLY, WHOLE, Count
+from broca.options.base import HIDDEN, PYTHON_ONLY, WHOLE, Count, Names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class Thin(Brush):
 class PaintOptions(Options):
     """The options of a verb."""
 
-    wall: Any
+    wall: Names
     """What is painted."""
 
     _: KW_ONLY
@@ -101,6 +101,7 @@ def test_all_words_are_the_first_field_where_it_is_a_list():
         (("north",), {"brush_options": ModelOptions()}, "must be Brush, not ModelOptions"),
         (("north",), {"wall": "south"}, "`wall` is given twice"),
         ((), {}, "`wall` is missing"),
+        ((["north", 3],), {}, r"`wall` must be a name or a list of names, not .* \(list\)"),
     ],
 )
 def test_what_fits_no_field_is_refused(arguments, keywords, message):
@@ -127,7 +128,7 @@ def test_hidden_fields_are_set_in_an_instance_alone():
     assert names_of(Thin) == ("speed",)
     with pytest.raises(BadInput, match="has no parameter 'width'"):
         Thin.of({"width": 3})
-    assert PaintOptions.of({"wall": 1, "thin_options": Brush(width=9)}).thin_options.width == 9
+    assert PaintOptions.of({"wall": "", "thin_options": Brush(width=9)}).thin_options.width == 9
 
 
 def test_a_folder_holds_options_as_json():
@@ -149,9 +150,7 @@ def test_the_signature_shows_every_keyword():
     assert parameters["wall"].default is inspect.Parameter.empty
 
 
-CLASSES = [
-    cls for cls in vars(every).values() if isinstance(cls, type) and issubclass(cls, Options)
-]
+CLASSES = [c for c in vars(every).values() if isinstance(c, type) and issubclass(c, Options)]
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)

@@ -53,6 +53,11 @@ HIDDEN = Parameter(parse=False)
 PYTHON_ONLY = Parameter(parse=False, show=False)
 """A keyword of Python that is no flag."""
 
+NAMES = "names"
+"""Marks a field of names, which takes no number."""
+Names = Annotated[Any, NAMES]
+"""A name or an object, or several: a list, or a text that joins names."""
+
 Count = Annotated[int, msgspec.Meta(ge=1)]
 """A whole number from 1 on."""
 
@@ -82,8 +87,12 @@ class Options:
     """Fields that determine only how a result is computed: another value is the same run."""
 
     def __post_init__(self) -> None:
-        for name, hint in _hints(type(self)).items():
-            object.__setattr__(self, name, _checked(name, hint, getattr(self, name)))
+        hints = _hints(type(self))
+        for item in fields(self):
+            value = _checked(item.name, hints[item.name], getattr(self, item.name))
+            if NAMES in get_args(hints[item.name]) and not (value is item.default is None):
+                _require_names(item.name, value)
+            object.__setattr__(self, item.name, value)
 
     @classmethod
     def of(cls, keywords: Mapping[str, Any], base: Self | None = None) -> Self:
@@ -270,6 +279,14 @@ def _checked(name: str, hint: Any, value: Any) -> Any:
         raise BadInput(
             f"`{name}` must be {_expected(str(error))}, not {value!r} ({kind})"
         ) from None
+
+
+def _require_names(name: str, value: Any) -> None:
+    """Refuses numbers and None where names are meant."""
+    several = value if isinstance(value, list | tuple | set | frozenset) else [value]
+    if any(one is None or isinstance(one, int | float) for one in several):
+        kind = type(value).__name__
+        raise BadInput(f"`{name}` must be a name or a list of names, not {value!r} ({kind})")
 
 
 _NOUNS = {"int": "a whole number", "float": "a number", "bool": "True or False", "str": "a text"}

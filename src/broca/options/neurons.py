@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, Literal
 
 from broca.errors import BadInput
-from broca.options.base import WHOLE, Count, Options, Seed, shown_as
+from broca.options.base import WHOLE, Count, Names, Options, Seed, shown_as
 from broca.options.running import NeuronRunOptions
 from broca.options.verbs import POSITION
 
@@ -84,7 +84,7 @@ class _OnTask(Options):
 
     _: KW_ONLY
 
-    task: Any
+    task: Names
     """A task (shipped, own or lm-eval's), or data:NAME (a hub id, folder or JSON-lines file)."""
 
     data_options: DataOptions = field(default_factory=DataOptions)
@@ -100,7 +100,7 @@ class LocateOptions(_OnTask):
     method: str = "cnl"
     """{neuron_methods}."""
 
-    others: Any = "auto"
+    others: Names = "auto"
     """Tasks that a method such as activation compares with: T1,T2, auto, or nothing."""
 
     rule_options: RuleOptions = field(default_factory=RuleOptions)
@@ -112,11 +112,11 @@ class EraseOptions(_OnTask):
 
     _: KW_ONLY
 
-    methods: Any = "cnl"
+    methods: Names = "cnl"
     """Methods to compare, joined by commas, with sets of the first method's size:
     {neuron_methods}."""
 
-    others: Any = "auto"
+    others: Names = "auto"
     """Other data sets to measure on: T1,T2, auto, or nothing."""
 
     factor: float = 0.0

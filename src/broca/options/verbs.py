@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Group, Parameter
 from msgspec import Meta
 
-from broca.options.base import ON, PYTHON_ONLY, WHOLE, Count, Options, Seed
+from broca.options.base import NAMES, ON, PYTHON_ONLY, WHOLE, Count, Names, Options, Seed
 from broca.options.running import (
     AtlasRun,
     BudgetOptions,
@@ -47,12 +47,12 @@ class LocalizeOptions(Options):
     task: Any
     """The task to localize: shipped, in `include_path`, any of lm-eval, or a JSON-lines file."""
 
-    others: Any = "auto"
+    others: Names = "auto"
     """Tasks that the heads should not affect: T1,T2, "" for none, or auto: all other shipped tasks
     for a shipped model, else those of `include_path`; neutral text for one's own examples. Tasks
     whose metadata state the capability of the task are reported separately."""
 
-    same_skill: Any = ""
+    same_skill: Names = ""
     """More tasks of the same capability, T1,T2: reported separately."""
 
     report_items: Annotated[Count | None, WHOLE] = None
@@ -89,19 +89,19 @@ class VerifyOptions(Options):
     task: Any = None
     """The task for which they are claimed; default: the run's."""
 
-    heads: Any = None
+    heads: Names = None
     """Heads to verify, L0H4+L1H8, or published:MODEL/TASK/METHOD; default: the run's selection."""
 
-    neurons: Any = None
+    neurons: Names = None
     """Neurons to ablate too, L2N17+L3N4, or a folder of `broca neurons locate`."""
 
     model: Any = None
     """The model, if the run's model has moved."""
 
-    others: Any = "auto"
+    others: Names = "auto"
     """Tasks that should not suffer, as in localize; default: the run's."""
 
-    same_skill: Any = ""
+    same_skill: Names = ""
     """More tasks of the same capability, T1,T2."""
 
     seed: Annotated[Seed | None, WHOLE] = None
@@ -145,7 +145,7 @@ class ReplicateOptions(Options):
     model: Any = None
     """The model, if the claim's model has moved."""
 
-    wordings: Any = "auto"
+    wordings: Names = "auto"
     """Tasks that ask the same documents in other words, T1,A.yaml, or nothing; auto: those
     that the claim names."""
 
@@ -168,7 +168,7 @@ class AtlasOptions(Options):
 
     _: KW_ONLY
 
-    tasks: Any = "auto"
+    tasks: Names = "auto"
     """T1,T2,...; auto: all shipped ones for a shipped model, else those of `include_path`."""
 
     seed: Annotated[Seed, WHOLE] = 0
@@ -199,7 +199,7 @@ class StressOptions(Options):
 
     _: KW_ONLY
 
-    heads: Any = None
+    heads: Names = None
     """Heads, L0H4+L1H8, or published:MODEL/TASK/METHOD; default: the run's selection."""
 
     family: str = "letters"
@@ -225,15 +225,15 @@ class StressOptions(Options):
 class CompareOptions(Options):
     """The options of `compare`."""
 
-    models: Annotated[list[Any], WORDS]
+    models: Annotated[list[Any], WORDS, NAMES]
     """Models, or out folders of runs or atlases; the first is the reference."""
 
     _: KW_ONLY
 
-    tasks: Any = ""
+    tasks: Names = ""
     """T1,T2,...; default: those of the runs."""
 
-    heads: Any = ""
+    heads: Names = ""
     """Components to ablate together in every model, L0H4+L1H8."""
 
     revisions: Annotated[list[str], Parameter(name="--revision")] = field(default_factory=list)
@@ -273,7 +273,7 @@ class PlanOptions(Options):
     task: Any
     """The task: shipped, in `include_path`, any of lm-eval, or a JSON-lines file."""
 
-    others: Any = "auto"
+    others: Names = "auto"
     """Tasks that the heads should not affect, as in localize."""
 
     seed: Annotated[Seed, WHOLE] = 0
@@ -364,7 +364,7 @@ class ExploreOptions(Options):
 
     _: KW_ONLY
 
-    tasks: Any = "auto"
+    tasks: Names = "auto"
     """Tasks with a live score, T1,T2; auto: the run's, or the shipped tasks or those of
     `include_path`."""
 
@@ -395,7 +395,7 @@ class ExportOptions(Options):
     to: str
     """Folder for the export; a new one, or that of an earlier export."""
 
-    heads: Any = None
+    heads: Names = None
     """Components, L0H4+L1M, or published:MODEL/TASK/METHOD; default: the run's selection."""
 
     kind: Literal["adapter", "weights", "heads"] = "adapter"
@@ -428,7 +428,7 @@ class ChatOptions(Options):
 
     _: KW_ONLY
 
-    heads: Any = None
+    heads: Names = None
     """Components, L0H4+L1M, or published:MODEL/TASK/METHOD; default: the run's selection."""
 
     scale: float = 0.0
@@ -460,12 +460,12 @@ class ReproduceOptions(Options):
     name: Annotated[Any, POSITION]
     """One of {studies}, several as A,B, or all."""
 
-    model: Annotated[list[Any], WORDS]
+    model: Annotated[list[Any], WORDS, NAMES]
     """Models, whose rows share one table."""
 
     _: KW_ONLY
 
-    tasks: Any = "auto"
+    tasks: Names = "auto"
     """Tasks to measure, T1,T2, or auto: the shipped ones for a shipped model, else those of
     `include_path`, else the paper's."""
 
