@@ -38,7 +38,9 @@ from broca.results.localization import AnswerInfo
 from broca.searches.method import Method
 from broca.searches.pilot import MOST_MASKS, growing_size, pilot, spread_masks
 from broca.searches.pooled.beliefs import Beliefs, Features
+from broca.searches.pooled.growth import grow_sets, steepest_first
 from broca.searches.pooled.measurer import Losses, LossMeasurer, SetDrops
+from broca.searches.pooled.outcome import Outcome
 from broca.searches.problem import Problem, Ranking, Search
 
 _ROWS_PER_TASK = 800
@@ -70,20 +72,6 @@ _FEW_SHARES = (0.1, 0.06)
 """The same shares where slopes name the components."""
 _STEPS = 0.7
 """Share of the rows for the steps, where slopes name the components."""
-_TRIED = 8
-"""Number of components that a step compares."""
-_EXCHANGE = 200
-"""Rows for each step. If there are more, further steps exchange a member or leave the set as it is;
-rows for twice the steps of a set grow another one."""
-_EXCHANGES = 9
-"""Maximum number of such further steps: on SmolLM2 nine found more than three of more rows each
-(experiments/LOG.md)."""
-_LEAVING = 2
-"""Number of members of which such a step may exchange one, those of the smallest slopes."""
-_STEP_SLOPES = 10
-"""Maximum number of items of the slopes of a step, of the task and as many of the others."""
-_STEP_ROWS = 18
-"""Minimum number of rows of a step, with other tasks twice as many."""
 _SHARED = 0.25
 """Share of the screen's masks that are measured on the others, whose mean has less noise."""
 _SPREAD = 0.5
@@ -131,50 +119,6 @@ _FAR = 20
 """Factor of the measured rows above which the number of needed rows is not stated."""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The outcome of a search.
-
-    Attributes:
-        answer: The answer, one of three.
-        members: The best set, `(components,)`.
-        worth: Specific drop of the set.
-        error: Standard error of the worth.
-        bound: Upper bound, at 95 %, of the worth of the best set, by effects of components and
-            pairs.
-        joint: Upper bound, at 95 %, of what masks of the screen lose beyond the sum of what their
-            components cost alone.
-        hidden: Where a better set may be, so that no bound is stated; empty for nowhere.
-    """
-
-    answer: AnswerInfo
-    members: Bools
-    worth: float
-    error: float
-    bound: float
-    joint: float
-    hidden: str = ""
-
-    @property
-    def is_finding(self) -> bool:
-        """Whether the set is a finding."""
-        return self.answer.says == "found"
-
-    @property
-    def reason(self) -> str:
-        """Why nothing was selected; empty otherwise."""
-        best = f"the best set costs the task {self.worth:.2f} +- {self.error:.2f} more than others"
-        if self.is_finding:
-            return ""
-        if self.answer.says == "nothing":
-            return f"no specific harm: no set costs {self.bound:.2f} or more at 95 %, {best}"
-        if self.hidden:
-            best += f", but {self.hidden}"
-        if self.answer.rows_needed is not None:
-            best += f"; about {self.answer.rows_needed:,} rows would do"
-        return f"not enough rows to tell: {best}"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Pooled:
     """Finds the set whose ablation has the largest specific drop.
@@ -219,7 +163,7 @@ class Pooled:
         if problem.differentiable and problem.components > _MANY:
             none = np.zeros(problem.components, dtype=bool)
             items = int(_STEEP * budget / GRADIENT_ROW / (2 if problem.others else 1))
-            steepest = yield from _steepest(measurer, none, max(4, items))
+            steepest = yield from steepest_first(measurer, none, max(4, items))
             columns = np.sort(steepest[:number])
         _, lost = yield from pilot(
             lambda masks: measurer.each_on_one(_among(columns, masks, problem), 0, "items"),
@@ -303,11 +247,9 @@ class _Search:
         screen, rounds = _SCREEN, _ROUNDS
         if self._steepest is not None:
             screen, rounds = _FEW_SHARES
-            growing = int(_STEPS * rows)
-            starts = max(1, growing // (_EXCHANGE * (measurer.problem.k + _EXCHANGES)))
-            for _ in range(starts):
-                grown = yield from self._grow(growing // starts, self._steepest)
-                self._grown = np.unique(np.vstack([self._grown, grown]), axis=0)
+            grown, tried = yield from grow_sets(measurer, int(_STEPS * rows), self._steepest)
+            self._grown = np.unique(np.vstack([self._grown, grown]), axis=0)
+            self._columns = np.union1d(self._columns, tried)
         yield from self._screen(int(screen * rows))
         yield from self._propose(int(rounds * rows))
         return (yield from self._settle())
@@ -339,47 +281,6 @@ class _Search:
         listed = np.concatenate([harmful, hopeful[~np.isin(hopeful, harmful)]])[:_SHORT]
         short = np.union1d(columns[listed], np.flatnonzero(self._grown.any(axis=0)))
         beliefs.describe(Features(columns, short))
-
-    def _grow(self, rows: int, steepest: Ints) -> Search[Bools]:
-        """Grows a set by one component at a time: slopes with it ablated name some, rows choose.
-
-        Backups have no slope at the intact model, and have one where what they back up is ablated.
-        What the others gain by a set does not count. Once the set is full, members whose gates
-        change the answers least when they begin to open may be exchanged.
-
-        Args:
-            rows: Number of rows for all steps.
-            steepest: All components, the largest slopes at the intact model first.
-        """
-        measurer, k = self._measurer, self._measurer.problem.k
-        both = 2 if measurer.problem.others else 1
-        steps = int(np.clip(rows // _EXCHANGE, k, k + _EXCHANGES))
-        steps = min(steps, max(1, rows // (_STEP_ROWS * both)))
-        rows //= steps * both
-        slopes = max(1, min(_STEP_SLOPES, rows // 10))
-        items = (rows - GRADIENT_ROW * slopes) // 2
-        members = np.zeros(measurer.problem.components, dtype=bool)
-        for step in range(steps):
-            if step:
-                steepest = yield from _steepest(measurer, members, slopes)
-            inside = members[steepest]
-            new = steepest[~inside][:_TRIED]
-            self._columns = np.union1d(self._columns, new)
-            sets = np.repeat(members[None], len(new), axis=0)
-            sets[np.arange(len(new)), new] = True
-            if step >= k:
-                leaving = np.resize(steepest[inside][-_LEAVING:], len(new))
-                sets[np.arange(len(new)), leaving] = False
-                sets = np.vstack([sets, members])
-            task, specific = (np.zeros((len(sets), 0)) for _ in range(2))
-            for kept in (_TRIED // 2, 1):
-                met = yield from measurer.crossed(sets, max(1, items // len(sets)), "steps")
-                task, specific = np.hstack([task, met.task]), np.hstack([specific, met.specific])
-                worth = np.minimum(task.mean(axis=1), specific.mean(axis=1))
-                better = np.argsort(-worth, kind="stable")[:kept]
-                sets, task, specific = sets[better], task[better], specific[better]
-            members = sets[0]
-        return members
 
     def _most_harmful(self, harms: Floats) -> Bools:
         """Returns the sets of the k components that cost most, `(draws, components)`.
@@ -660,22 +561,6 @@ METHOD = Method(
     answers="which set this task needs and the others do not, many weak heads or few strong ones",
     rows="800 for each task measured, at least 3,000",
 )  # fmt: skip
-
-
-def _steepest(measurer: LossMeasurer, mask: Bools, items: int) -> Search[Ints]:
-    """Orders components by their slopes with a set ablated, the largest first.
-
-    Half of them have the largest slopes of the task, and the others the largest of the task minus
-    those of the other tasks.
-
-    Args:
-        measurer: Measures the slopes.
-        mask: The set, `(components,)`.
-        items: Number of items of the task, and of the others.
-    """
-    task, others = yield from measurer.slopes(mask, items)
-    ranks = [np.argsort(np.argsort(-harm, kind="stable")) for harm in (task, task - others)]
-    return np.argsort(np.min(ranks, axis=0), kind="stable")
 
 
 def _among(columns: Ints, masks: Bools, problem: Problem) -> Bools:
