@@ -5,11 +5,11 @@ from broca.models.checkpoints import load_tokenizer as load_tokenizer
 from broca.models.checkpoints import require_peft as require_peft
 from broca.models.checkpoints import shipped_model_folder as shipped_model_folder
 from broca.models.gated import GatedModel as GatedModel
-from broca.models.gated import greedy as greedy
 from broca.models.gates import ActiveGates as ActiveGates
 from broca.models.gates import GatePoint as GatePoint
 from broca.models.gates import captured as captured
 from broca.models.gates import kinds_of as kinds_of
+from broca.models.generation import greedy as greedy
 from broca.models.gguf_files import holds_model as holds_model
 from broca.models.loading import load as load
 from broca.models.neurons import NeuronBlock as NeuronBlock

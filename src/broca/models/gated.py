@@ -6,22 +6,21 @@ import copy
 import hashlib
 import inspect
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
-from threading import RLock
 from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import GenerationConfig
 
 from broca.components import Component, ComponentSet
 from broca.errors import BadInput
 from broca.models.caches import Reread, whole_cache
 from broca.models.checkpoints import unwrapped
 from broca.models.gates import ActiveGates, GatePoint, Replacement, choose, kinds_of
+from broca.models.generation import OF_SAMPLING, greedy
 from broca.models.resumption import Resumption
 from broca.models.sharing import NOTHING, Sharing, proof_length, prove
 from broca.models.structure import (
@@ -32,48 +31,10 @@ from broca.models.structure import (
     text_config,
 )
 from broca.models.usage import Usage, settings_of
-from broca.options import APPLIED_SETTINGS
-
-_ALWAYS_KEPT = {
-    "bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id", "use_cache",
-    "cache_implementation", "cache_config",
-}  # fmt: skip
-"""Settings of a `generation_config` that hold for every text: tokens and the cache."""
 
 _FEWEST = 16
 """Fewest positions that pass the output head together: processors round the products of very few
 rows differently, and logits would depend on the batch."""
-
-_OF_SAMPLING = (
-    "temperature", "top_k", "top_p", "min_p", "top_h", "typical_p", "epsilon_cutoff", "eta_cutoff",
-    *APPLIED_SETTINGS,
-)  # fmt: skip
-"""Settings of a `generation_config` that hold for sampled texts."""
-
-_generation_configs = RLock()
-
-
-@contextmanager
-def greedy(model: Any, *, keep: Collection[str] = ()) -> Iterator[None]:
-    """A context in which transformers' `generate` decodes one text greedily.
-
-    The model's own `generation_config` does not hold within: its settings, such as
-    `num_return_sequences`, would apply to every call, and some cannot be replaced by arguments.
-
-    Args:
-        model: A model of transformers.
-        keep: Settings that hold nevertheless.
-    """
-    with _generation_configs:  # threads may generate with the same model
-        own = model.generation_config
-        model.generation_config = copy.deepcopy(own)
-        for name, value in vars(GenerationConfig()).items():
-            if name not in _ALWAYS_KEPT and name not in keep:
-                setattr(model.generation_config, name, value)
-        try:
-            yield
-        finally:
-            model.generation_config = own
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,7 +276,7 @@ class GatedModel:
             The new tokens, and their logits before any processing, `(new, vocabulary)`.
         """
         self._reset_rotary_scaling()
-        with greedy(self.model, keep=_OF_SAMPLING if settings.get("do_sample") else ()):
+        with greedy(self.model, keep=OF_SAMPLING if settings.get("do_sample") else ()):
             output = self.model.generate(
                 input_ids=tokens,
                 attention_mask=torch.ones_like(tokens),
