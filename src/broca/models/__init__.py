@@ -9,7 +9,6 @@ from broca.models.gates import ActiveGates as ActiveGates
 from broca.models.gates import GatePoint as GatePoint
 from broca.models.gates import captured as captured
 from broca.models.gates import kinds_of as kinds_of
-from broca.models.generation import greedy as greedy
 from broca.models.gguf_files import holds_model as holds_model
 from broca.models.loading import load as load
 from broca.models.neurons import NeuronBlock as NeuronBlock
@@ -22,3 +21,4 @@ from broca.models.structure import adapted_matrix as adapted_matrix
 from broca.models.structure import is_transposed as is_transposed
 from broca.models.structure import text_config as text_config
 from broca.models.usage import fingerprint as fingerprint
+from broca.models.usage import greedy as greedy

@@ -20,7 +20,6 @@ from broca.errors import BadInput
 from broca.models.caches import Reread, whole_cache
 from broca.models.checkpoints import unwrapped
 from broca.models.gates import ActiveGates, GatePoint, Replacement, choose, kinds_of
-from broca.models.generation import OF_SAMPLING, greedy
 from broca.models.resumption import Resumption
 from broca.models.sharing import NOTHING, Sharing, proof_length, prove
 from broca.models.structure import (
@@ -30,7 +29,7 @@ from broca.models.structure import (
     require_weights,
     text_config,
 )
-from broca.models.usage import Usage, settings_of
+from broca.models.usage import OF_SAMPLING, Usage, greedy, settings_of
 
 _FEWEST = 16
 """Fewest positions that pass the output head together: processors round the products of very few

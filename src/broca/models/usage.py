@@ -1,10 +1,11 @@
-"""A model in use: frozen, in evaluation mode and not compiled; the digest of what it answers by."""
+"""A model in use: frozen, not compiled, decoding greedily; the digest of what it answers by."""
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -15,6 +16,23 @@ from weakref import WeakValueDictionary
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+from transformers import GenerationConfig
+
+from broca.options import APPLIED_SETTINGS
+
+_ALWAYS_KEPT = {
+    "bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id", "use_cache",
+    "cache_implementation", "cache_config",
+}  # fmt: skip
+"""Settings of a `generation_config` that hold for every text: tokens and the cache."""
+
+OF_SAMPLING = (
+    "temperature", "top_k", "top_p", "min_p", "top_h", "typical_p", "epsilon_cutoff", "eta_cutoff",
+    *APPLIED_SETTINGS,
+)  # fmt: skip
+"""Settings of a `generation_config` that hold for sampled texts."""
+
+_configs = RLock()
 
 
 class Usage:
@@ -97,6 +115,29 @@ class Usage:
             if self._users or not self._belongs_to_caller:
                 self._fingerprint = digest
             return digest
+
+
+@contextmanager
+def greedy(model: Any, *, keep: Collection[str] = ()) -> Iterator[None]:
+    """A context in which transformers' `generate` decodes one text greedily.
+
+    The model's own `generation_config` does not hold within: its settings, such as
+    `num_return_sequences`, would apply to every call, and some cannot be replaced by arguments.
+
+    Args:
+        model: A model of transformers.
+        keep: Settings that hold nevertheless.
+    """
+    with _configs:  # threads may generate with the same model
+        own = model.generation_config
+        model.generation_config = copy.deepcopy(own)
+        for name, value in vars(GenerationConfig()).items():
+            if name not in _ALWAYS_KEPT and name not in keep:
+                setattr(model.generation_config, name, value)
+        try:
+            yield
+        finally:
+            model.generation_config = own
 
 
 def fingerprint(model: nn.Module, *, dtype: torch.dtype | None = None) -> str:

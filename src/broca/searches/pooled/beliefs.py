@@ -1,4 +1,4 @@
-"""The posterior of the worth of any set of components, given the rows so far."""
+"""The posterior of the worth of any set of components, and what a search concludes from it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 
 from broca.measurement import Bools, Floats, Ints
+from broca.results.localization import AnswerInfo
 from broca.searches.pooled.measurer import ItemUse, Losses
 from broca.searches.pooled.posterior import Posterior, RowSums
 
@@ -340,3 +341,47 @@ class Beliefs:
         size = int(self.rng.integers(0, min(self.k, len(start)) + 1))
         start[self.rng.choice(len(start), size, replace=False)] = True
         return start
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of a search.
+
+    Attributes:
+        answer: The answer, one of three.
+        members: The best set, `(components,)`.
+        worth: Specific drop of the set.
+        error: Standard error of the worth.
+        bound: Upper bound, at 95 %, of the worth of the best set, by effects of components and
+            pairs.
+        joint: Upper bound, at 95 %, of what masks of the screen lose beyond the sum of what their
+            components cost alone.
+        hidden: Where a better set may be, so that no bound is stated; empty for nowhere.
+    """
+
+    answer: AnswerInfo
+    members: Bools
+    worth: float
+    error: float
+    bound: float
+    joint: float
+    hidden: str = ""
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether the set is a finding."""
+        return self.answer.says == "found"
+
+    @property
+    def reason(self) -> str:
+        """Why nothing was selected; empty otherwise."""
+        best = f"the best set costs the task {self.worth:.2f} +- {self.error:.2f} more than others"
+        if self.is_finding:
+            return ""
+        if self.answer.says == "nothing":
+            return f"no specific harm: no set costs {self.bound:.2f} or more at 95 %, {best}"
+        if self.hidden:
+            best += f", but {self.hidden}"
+        if self.answer.rows_needed is not None:
+            best += f"; about {self.answer.rows_needed:,} rows would do"
+        return f"not enough rows to tell: {best}"

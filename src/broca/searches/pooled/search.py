@@ -37,10 +37,9 @@ from broca.recovery.uncertainty import additivity
 from broca.results.localization import AnswerInfo
 from broca.searches.method import Method
 from broca.searches.pilot import MOST_MASKS, growing_size, pilot, spread_masks
-from broca.searches.pooled.beliefs import Beliefs, Features
+from broca.searches.pooled.beliefs import Beliefs, Features, Outcome
 from broca.searches.pooled.growth import grow_sets, steepest_first
 from broca.searches.pooled.measurer import Losses, LossMeasurer, SetDrops
-from broca.searches.pooled.outcome import Outcome
 from broca.searches.problem import Problem, Ranking, Search
 
 _ROWS_PER_TASK = 800
