@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from results.samples import make_result
 
 from broca.components import Component, ComponentSet
 from broca.errors import EXIT_CODES, BrocaError
-from broca.results.files import decode, encode
+from broca.results.files import decode
 from broca.results.localization import Localization
 from broca.runs.folder import RunFolder
 
@@ -37,33 +36,6 @@ def test_docs_hold_every_error_and_exit_code():
         assert written[error.__name__][1::2] == [cause, str(error.exit_code)]
         assert written[error.__name__][2].endswith(".")
     assert codes == set(EXIT_CODES) - {0}
-
-
-def places(data, path=()):
-    """Yields the path of every value in nested dictionaries and lists."""
-    yield path
-    if isinstance(data, list):
-        data = dict(enumerate(data))
-    for key, value in data.items() if isinstance(data, dict) else ():
-        yield from places(value, (*path, key))
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.data())
-def test_a_changed_result_is_read_or_refused(data):
-    """A result with a value replaced or removed is read and encoded again, or refused."""
-    content = json.loads(encode(make_result()))
-    path = data.draw(st.sampled_from([place for place in places(content) if place]))
-    inner = content
-    for key in path[:-1]:
-        inner = inner[key]
-    if data.draw(st.booleans()):
-        inner[path[-1]] = data.draw(VALUES)
-    else:
-        del inner[path[-1]]
-    with contextlib.suppress(BrocaError):
-        result = decode(Localization, json.dumps(content))
-        assert encode(decode(Localization, encode(result))) == encode(result)
 
 
 @settings(max_examples=100, deadline=None)

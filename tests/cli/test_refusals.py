@@ -45,6 +45,8 @@ REFUSED = [
     (f"{ADDITION} --components hats", "did you mean 'heads'"),
     (f"{ADDITION} --components experts", "no experts were found"),
     (f"{ADDITION} --log wandbb", "--log 'wandbb' is unknown; did you mean 'wandb'"),
+    ("report '~no such user/run'", "home folder is unknown"),
+    (f"{ADDITION} --others \udcff", r"not UTF-8 .*rename it"),
     ("neurons erase reference --task capitals --matching x", "--matching"),
     ("neurons locate reference --task data:none --fields x", "--fields"),
     ("neurons erase reference --task capitals --methods x", "'x' is unknown"),

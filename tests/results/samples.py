@@ -66,43 +66,42 @@ def verified(values, after):
     return replace(plain, rows=values["cost"].verification_rows, broca=values["broca"])
 
 
-def make_atlas(**changes):
+def make_atlas():
     """Returns a small finished atlas of two tasks and three heads."""
     lost = {"adding": -0.42, "sorting": -0.3}
     universal = atlas.UniversalComponent("L0H2", -0.42, ("adding",), lost)
     selected = atlas.SelectedComponent("L0H0", -0.11, (-0.2, -0.02), -0.11, (-0.2, -0.02))
-    values = {
-        "model": ModelInfo("toy", "abc123", "LlamaForCausalLM", 1, 3, 1, "float32"),
-        "tasks": (
+    return atlas.Atlas(
+        model=ModelInfo("toy", "abc123", "LlamaForCausalLM", 1, 3, 1, "float32"),
+        tasks=(
             atlas.AtlasTask("adding", "sums", "exact_match", 0.975, 40, False, -0.31, 0.52),
             atlas.AtlasTask("sorting", "order", "acc", 0.251, 40, True, -0.01, -0.02),
         ),
-        "components": ("L0H2", "L0H0", "L0H1"),
-        "effects": ((-0.42, -0.11, 0.01), (-0.3, 0.0, 0.02)),
-        "low": ((-0.5, -0.2, -0.1), (-0.4, -0.1, -0.1)),
-        "high": ((-0.34, -0.02, 0.12), (-0.2, 0.1, 0.14)),
-        "universal": (universal,),
-        "selections": (
+        components=("L0H2", "L0H0", "L0H1"),
+        effects=((-0.42, -0.11, 0.01), (-0.3, 0.0, 0.02)),
+        low=((-0.5, -0.2, -0.1), (-0.4, -0.1, -0.1)),
+        high=((-0.34, -0.02, 0.12), (-0.2, 0.1, 0.14)),
+        universal=(universal,),
+        selections=(
             atlas.Selection("adding", (), (selected,), ""),
             atlas.Selection("sorting", ("adding",), (), "the intact model cannot do the task"),
         ),
-        "clusters": (atlas.Cluster(("L0H2", "L0H0"), {"adding": -0.27, "sorting": -0.15}),),
-        "task_clusters": (("adding",),),
-        "response": "probability",
-        "kinds": "heads",
-        "ablation": AblationInfo("zero", 0.0),
-        "masks": 660,
-        "share": 0.2,
-        "least": 0.05,
-        "k": 5,
-        "resamples": 200,
-        "shrunk": False,
-        "seed": 0,
-        "cost": atlas.AtlasCost(1600, 80, 123456, 9.87, 1680),
-        "notes": ("three prompts were cut",),
-        "broca": "0.1.0",
-    }
-    return atlas.Atlas(**{**values, **changes})
+        clusters=(atlas.Cluster(("L0H2", "L0H0"), {"adding": -0.27, "sorting": -0.15}),),
+        task_clusters=(("adding",),),
+        response="probability",
+        kinds="heads",
+        ablation=AblationInfo("zero", 0.0),
+        masks=660,
+        share=0.2,
+        least=0.05,
+        k=5,
+        resamples=200,
+        shrunk=False,
+        seed=0,
+        cost=atlas.AtlasCost(1600, 80, 123456, 9.87, 1680),
+        notes=("three prompts were cut",),
+        broca="0.1.0",
+    )
 
 
 def around(values, half):
@@ -234,19 +233,18 @@ def make_reproduction():
     return Reproduction("table2", ("m",), rows, {"k": 5}, ("a note",), "what heads cost")
 
 
-def make_scan(**changes):
+def make_scan():
     """Returns a scan of a model of two heads and an MLP block, one of whose layers has no heads."""
-    values = {
-        "model": "toy", "description": "2 heads in 2 layers", "architecture": "Toy",
-        "fingerprint": "abc", "dtype": "float32", "layers": 2, "kinds": "heads+mlp", "heads": 2,
-        "kv_heads": 2, "components": ("L0H0", "L0H1", "L0M"), "norms_across_heads": (),
-        "gate_points": ("layers.0.o_proj",),
-        "not_covered": (NotCovered(1, "layers.1", "it has no attention"),),
-        "without_mlp_block": ((1, "layers.1"),),
-        "self_test": (Check("gates of one", True, "0 bits", 0.1),),
-        "proved_tokens": 64, "sharing": (Check("prefixes", False, "0.2", 0.1),),
-    }  # fmt: skip
-    return Scan(**{**values, **changes})
+    return Scan(
+        model="toy", description="2 heads in 2 layers", architecture="Toy", fingerprint="abc",
+        dtype="float32", layers=2, kinds="heads+mlp", heads=2, kv_heads=2,
+        components=("L0H0", "L0H1", "L0M"), norms_across_heads=(),
+        gate_points=("layers.0.o_proj",),
+        not_covered=(NotCovered(1, "layers.1", "it has no attention"),),
+        without_mlp_block=((1, "layers.1"),),
+        self_test=(Check("gates of one", True, "0 bits", 0.1),),
+        proved_tokens=64, sharing=(Check("prefixes", False, "0.2", 0.1),),
+    )  # fmt: skip
 
 
 def make_list():

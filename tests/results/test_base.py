@@ -92,7 +92,8 @@ def test_what_is_saved_is_read_again(make, tmp_path):
     [
         (samples.make_export(scale=0.5), "adapter of toy with L1H2, L0H0 at 0.5"),
         (samples.make_diagnosis("broken"), "broca cannot run here"),
-        (samples.make_scan(self_test=(Check("gates of zero", False, "0.5", 0.1),)),
+        (samples.make_comparison(("a", "b", "c")), "1 component changed from a to later models"),
+        (replace(samples.make_scan(), self_test=(Check("gates of zero", False, "0.5", 0.1),)),
          "self-test failed: gates of zero"),
     ],
 )  # fmt: skip

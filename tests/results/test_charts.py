@@ -69,6 +69,9 @@ def test_lines_of_the_same_colour_have_different_symbols():
 
 def test_a_plot_on_a_page_follows_the_readers_colours():
     """It is one element of valid XML, with text as text and without style sheets and names."""
+    odd = charts.IntervalChart(("",), (charts.Series('a|b & "<c>"', "harm", ((0, 0.5),)),), "")
+    titles = ElementTree.fromstring(odd.svg("")).iter(f"{SVG}title")
+    assert [title.text for title in titles] == ['a|b & "<c>" 0.5']
     page, alone = CHART.svg("some <marks>"), CHART.svg("some <marks>", alone=True)
     assert "var(--harm)" in page
     assert "#" not in re.sub(r'(href="|url\()#', "", page)

@@ -72,6 +72,8 @@ def test_a_file_is_replaced_as_a_whole(tmp_path, monkeypatch):
     file.write_text("before")
     write_beside(file, "é\nsecond\n")
     assert file.read_bytes() == "é\nsecond\n".encode()
+    with pytest.raises(UnicodeEncodeError):
+        write_beside(file, "\udcff")
     assert list(tmp_path.iterdir()) == [file]
 
     def full(_descriptor):

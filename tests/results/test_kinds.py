@@ -2,7 +2,12 @@
 
 from dataclasses import replace
 
+import pytest
 from results import samples
+from simulated import toy_verification
+
+from broca.errors import BadInput
+from broca.results.claim import Claim
 
 
 def test_a_frame_has_a_line_for_each_part():
@@ -18,10 +23,21 @@ def test_a_frame_has_a_line_for_each_part():
     assert [tuple(line.values()) for line in samples.make_list().records()] == [
         ("addition", "shipped"), ("all", "included_groups"), ("boolq", "paper"),
     ]  # fmt: skip
+    with pytest.raises(BadInput, match="an atlas cannot be shown"):
+        replace(samples.make_atlas(), selections=()).to_frame()
     assert samples.make_atlas().to_frame().query("selected")["component"].tolist() == ["L0H0"]
     frame = samples.make_result().to_frame().set_index("component")
     assert list(frame.index[frame["selected"]]) == ["L1H2", "L0H0"]
     assert (frame.loc["L0H0", "low"], frame.loc["L0H0", "high"]) == (-0.2, -0.02)
+
+
+def test_a_claim_names_the_tasks_of_its_mean():
+    """A task at chance can show no loss: it is not among the others that lose little."""
+    run = toy_verification()
+    drops = tuple(replace(d, role="at_chance") if d is run.worst else d for d in run.drops)
+    run = replace(run, drops=drops)
+    claim = Claim.of(samples.make_result(verification=run, selected=run.heads))
+    assert claim.others == tuple(line.task for line in run.roles("other"))
 
 
 def test_curves_follow_the_selected_components_over_the_models():

@@ -46,14 +46,15 @@ def test_a_headline_states_a_need_only_if_it_is_proved(label):
     verified = replace(result.verification, verdict=verdict)
     expected = "toy needs L1H2, L0H0 for adding" if label == "specific" else "So it is"
     assert verified.headline == replace(result, verification=verified).headline == expected
-    assert "not verified" in result.headline
+    assert result.headline == "toy without L1H2, L0H0 loses points of adding (not verified)"
+    assert "does not lose" in make_result(after={"adding": 1.0, "sorting": 1.0}).headline
 
 
 @pytest.mark.parametrize(
     ("answer", "headline"),
     [
         (None, "No heads found that toy needs"),
-        (AnswerInfo("nothing", 0.043), "No set of heads of toy costs adding 4 points or more"),
+        (AnswerInfo("nothing", 0.0421), "No set of heads of toy costs adding 4.3 points or more"),
         (AnswerInfo("not enough rows", 0.2, 9000), "Not enough rows to tell which heads toy needs"),
     ],
 )

@@ -3,82 +3,80 @@
 from dataclasses import replace
 
 import pytest
-from results.samples import make_result
+from results.samples import make_result, make_stress
 from simulated import toy_verification
 
 import broca
+from broca.errors import BadInput
 from broca.results.reading import read
 from broca.results.verification import Documents, Verdict
-from broca.verbs.stress import stress
+
+RESULT = make_result()
+STRESSED = replace(make_stress(), model=RESULT.model, heads=RESULT.selected)
 
 
-@pytest.fixture(scope="module")
-def result(planted):
-    """A small run that selects components."""
-    return broca.localize(
-        planted, task="sorting", others=[], method="one-shot", rows=970, items=10, k=2, verify=False
-    )
-
-
-@pytest.fixture(scope="module")
-def stressed(planted, result):
-    """A stress test of the selected components."""
-    return stress(planted, heads=result, pairs=16, sets=1)
-
-
-def test_what_is_of_other_heads_or_weights_does_not_count(result, stressed, tmp_path):
+def test_what_is_of_other_heads_or_weights_does_not_count(tmp_path):
     """Results of other heads or weights leave the report, and a report leaves them out."""
-    (report,) = result.save(tmp_path)[1:]
+    (report,) = RESULT.save(tmp_path)[1:]
     before = report.read_text()
-    verification = replace(result.verification, heads=("L0H0",))
+    verification = replace(RESULT.verification, heads=("L0H0",))
     assert verification.save(tmp_path)[1].name == "verification.html"
     for unrelated in (
-        replace(stressed, heads=("L0H0",)),
-        replace(stressed, model=replace(stressed.model, fingerprint="0" * 16)),
+        replace(STRESSED, heads=("L0H0",)),
+        replace(STRESSED, model=replace(STRESSED.model, fingerprint="0" * 16)),
     ):
-        for saved in (unrelated, result):
+        for saved in (unrelated, RESULT):
             saved.save(tmp_path)
             assert report.read_text() == before
 
 
-def test_files_of_another_kind_are_refused(result, tmp_path):
+def test_files_of_another_kind_are_refused(tmp_path):
     """A file with other content is refused, and the message has its name."""
-    (tmp_path / "stress.json").write_text('{"schema": 1}')
-    with pytest.raises(broca.BrocaError, match=r"stress\.json' is not a stress test of broca"):
-        result.save(tmp_path)
+    for file, said in (("reproduce", "cannot be read"), ("stress", "is not a stress test")):
+        (tmp_path / f"{file}.json").write_text('{"schema": 1}')
+        with pytest.raises(BadInput, match=f"{file}.json' {said}"):
+            RESULT.save(tmp_path)
+        (tmp_path / f"{file}.json").unlink()
 
 
-def test_later_results_write_the_report_again(result, stressed, tmp_path):
+def test_later_results_write_the_report_again(tmp_path):
     """A result saved in its run's folder rewrites the report; elsewhere it has its own page."""
-    report = result.save(tmp_path / "run")[1]
+    report = RESULT.save(tmp_path / "run")[1]
     assert "Stress test" not in report.read_text()
-    files = stressed.save(tmp_path / "run")
+    files = STRESSED.save(tmp_path / "run")
     assert [file.name for file in files] == ["stress.json", "report.html", "stress.html"]
     assert '<a href="stress.html">' in report.read_text()
-    verified = replace(result.verification, verdict=Verdict("specific", "it was verified"))
+    verified = replace(RESULT.verification, verdict=Verdict("specific", "it was verified"))
     files = verified.save(tmp_path / "run")
     assert [file.name for file in files] == ["verification.json", "report.html"]
     assert "it was verified" in report.read_text()
-    assert f"Stress test: {stressed.verdict}" in report.read_text()
-    files = stressed.save(tmp_path / "alone") + result.verification.save(tmp_path / "alone")
+    assert f"Stress test: {STRESSED.verdict}" in report.read_text()
+    files = STRESSED.save(tmp_path / "alone") + RESULT.verification.save(tmp_path / "alone")
     assert [file.name for file in files] == [
         "stress.json", "stress.html", "verification.json", "verification.html",
     ]  # fmt: skip
     assert "not verified" in files[-1].read_text()
 
 
-def test_the_newest_verification_speaks_everywhere(tmp_path):
-    """A later verdict is the first line of the report and of what is read; it says what it was."""
+def test_the_newest_verification_speaks_everywhere(tmp_path, monkeypatch):
+    """A later verdict is the first line of the report and of what is read; it says what it was.
+
+    A report that is written again says the same; an ablation other than the run's is noted.
+    """
     searched, reported = (Documents("a", part, "a", "", (7,)) for part in ("locate", "report"))
     first = replace(toy_verification(), documents=(searched,))
     run = make_result(model=first.model, task=first.task, selected=first.heads, verification=first)
     run.save(tmp_path)
     assert run.headline.startswith("toy needs")
     later = Verdict("not localized at head level", "six of them do", headline="Six do too")
-    replace(first, verdict=later, documents=(reported,)).save(tmp_path)
+    mean = replace(first.ablation, kind="mean")
+    replace(first, verdict=later, documents=(reported,), ablation=mean).save(tmp_path)
     page = (tmp_path / "report.html").read_text()
     assert "toy needs" not in page
     assert "was specific, because adding loses" in page
+    assert "verdict are those of mean ablation" in page
+    monkeypatch.chdir(tmp_path)
+    assert broca.report(".")[0].read_text() == page.replace(tmp_path.name, ".")
     newest = read(tmp_path)
     assert (newest.headline, newest.verification.was.label) == ("Six do too", "specific")
     assert newest.verification.documents == (searched, reported)

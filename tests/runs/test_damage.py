@@ -11,6 +11,8 @@ import broca
 from broca.errors import BrocaError
 from broca.explorer import ExplorerSubject
 from broca.options import LocalizeOptions, RunOptions, VerifyOptions
+from broca.results.files import decode, encode
+from broca.results.localization import Localization
 from broca.runs.folder import RunFolder, finished_files, note_finished, options_of_run
 from broca.verbs.verify import claim_of
 
@@ -60,6 +62,12 @@ def shown(folder):
     result.page()
 
 
+def reread(folder):
+    """Reads a result, which is written and read again as it is."""
+    result = Localization.read(folder)
+    assert encode(decode(Localization, encode(result))) == encode(result)
+
+
 def resumed(folder):
     """Reads the record of a run as its command and later ones do."""
     options_of_run(folder, RunOptions())
@@ -69,7 +77,7 @@ def resumed(folder):
 @pytest.mark.parametrize(
     ("name", "use", "tries"),
     [
-        ("result.json", shown, 40), ("reproduce.json", resumed, 200),
+        ("result.json", shown, 40), ("result.json", reread, 200), ("reproduce.json", resumed, 200),
         ("finished.json", lambda folder: finished_files(folder, "localize", OPTIONS), 20),
     ],
 )  # fmt: skip

@@ -2,12 +2,14 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from results.samples import make_atlas, make_result
 
 import broca
 from broca.errors import BadInput
+from broca.results.files import encode
 
 
 def test_every_result_is_a_line_with_its_page(tmp_path, monkeypatch):
@@ -41,9 +43,12 @@ def test_unreadable_files_are_noted(tmp_path):
     make_result().save(tmp_path / "one")
     (tmp_path / "two").mkdir()
     (tmp_path / "two" / "result.json").write_text("{}")
+    edited = make_result(verification=replace(make_result().verification, drops=()))
+    (tmp_path / "result.json").write_text(encode(edited))
     html = broca.view(tmp_path, out=tmp_path).read_text()
     assert "<h1>1 result</h1>" in html
     assert "two/result.json" in html
+    assert "a localization cannot be shown" in html
 
 
 def test_nothing_to_list_is_refused(tmp_path):

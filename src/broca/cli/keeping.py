@@ -119,10 +119,11 @@ def show_kept(result: Result, file: Path, output: OutputOptions, *, then: str) -
 def _workspace(folder: Path, verb: str, options: Any, *, fresh: bool = False) -> Iterator[Any]:
     """A workspace in the folder of a verb, which claims it if it owns it."""
     from broca.runs import folder as folders
+    from broca.store.journal import JOURNAL
 
     run_options = options.run_options
     journal = run_options.journal_options.journal
-    place: Any = journal or folder / folders.JOURNAL
+    place: Any = journal or folder / JOURNAL
     if verb in folders.OWNERS:
         place = folders.RunFolder.claim(
             folder, verb=verb, options=options, command=["broca", *sys.argv[1:]],

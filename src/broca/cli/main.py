@@ -68,6 +68,7 @@ def main() -> NoReturn:
         words = words[1:]
     flags: dict[str, str] = {}
     try:
+        " ".join(words).encode()  # before anything is written
         flags.update(_require_command(words))
         run, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
         given = [*bound.args, *bound.kwargs.values()]
@@ -93,6 +94,17 @@ def main() -> NoReturn:
             raise
         file = f" of '{error.filename}'" if error.filename else ""
         tell(f"broca: no space is left on the disk{file}: free some, and give the command again")
+        sys.exit(2)
+    except UnicodeEncodeError as error:
+        if error.reason != "surrogates not allowed":
+            raise
+        name = error.object[max(0, error.start - 20) : error.end]
+        tell(f"broca: a name is not UTF-8 ({name!r}), which no result can hold: rename it")
+        sys.exit(2)
+    except RuntimeError as error:
+        if "home directory" not in str(error):  # of a path that begins with ~
+            raise
+        tell("broca: a path begins with ~ or ~USER, whose home folder is unknown: write it in full")
         sys.exit(2)
     except KeyboardInterrupt:
         tell("broca: interrupted")

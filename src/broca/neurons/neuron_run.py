@@ -257,6 +257,7 @@ class NeuronRun:
             values[best_first].tolist()
             for values in (neurons.layers, neurons.indices, choice.scores, standard)
         )
+        error = None if items is None else float(items.residual.mean())
         nothing = () if len(columns) else ("no neuron stands out: lower `sigma` or give `count`",)
         return NeuronSet(
             model=neurons.info(),
@@ -266,7 +267,7 @@ class NeuronRun:
             settings=self.ended(),
             items=len(self.places(task)),
             probability=None if items is None else float(items.probability.mean()),
-            residual=None if items is None else float(items.residual.mean()),
+            residual=None if error is None or np.isnan(error) else error,
             selected=tuple(map(LocatedNeuron, neurons.names(best_first), *facts)),
             by_layer={
                 str(block.layer): int((neurons.layers[columns] == block.layer).sum())

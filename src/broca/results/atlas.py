@@ -9,7 +9,7 @@ from typing import Any, Literal
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, joined_names
 from broca.results.pages.charts import Figure, Matrix
 from broca.results.pages.drawing import level
-from broca.results.pages.grid import ComponentGrid, counted
+from broca.results.pages.grid import ComponentGrid, counted, noun
 from broca.results.pages.tables import Column, Table, component, fixed, interval
 from broca.results.pages.template import filled
 
@@ -26,8 +26,6 @@ others."""
 
 _ZERO = 81
 """Character code of a cell without effect in a view; steps below zero have smaller codes."""
-
-_SIGNED = fixed(2, sign=True)
 
 
 @dataclass(frozen=True)
@@ -147,7 +145,7 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
 
     Attributes:
         model: The model.
-        tasks: EffectRows of the matrix, tasks with similar effects beside each other.
+        tasks: Rows of the matrix, tasks with similar effects beside each other.
         components: Columns of the matrix, components with similar effects beside each other;
             components without a significant effect come last.
         effects: Change of the response when the component is ablated together with the others of a
@@ -168,7 +166,7 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
         resamples: Number of resamples of the intervals.
         shrunk: Whether effects are underestimated because there are too few masks.
         seed: Seed of all random draws.
-        cost: EffectRows, tokens and time.
+        cost: Rows, tokens and time.
         notes: Notes for the reader.
     """
 
@@ -238,14 +236,15 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
     def terminal(self) -> Iterator[str | Table]:
         """Yields what each task needs, what all tasks need, and the cost."""
         tables = atlas_tables(self)
+        one, many = noun(self.components, plural=False), noun(self.components)
         yield f"{self.headline}."
         yield tables["tasks"].pick("task|capability|intact|variance explained")
         yield tables["selections"]
         yield tables["universal"].pick("component|mean effect|tasks hurt")
         if not self.universal:
-            yield "universal: no head hurts most tasks to about the same degree"
+            yield f"universal: no {one} hurts most tasks to about the same degree"
         yield from (f"note: {note}" for note in self.notes)
-        yield "This is a screen of single heads; `broca localize` tests a task's set jointly."
+        yield f"This is a screen of single {many}; `broca localize` tests a task's set jointly."
         yield (
             f"{len(self.components)} {self.kinds}, {self.masks:,} masks, seed {self.seed}: "
             f"{self.cost.rows:,} rows in {self.cost.wall_s:.1f} s"
@@ -307,7 +306,7 @@ def atlas_tables(atlas: Atlas) -> dict[str, Table]:
     """Returns the tables of an atlas by name."""
 
     def effect_on(task: AtlasTask) -> Column:
-        return Column(task.name, lambda line: line.effects[task.name], _SIGNED)
+        return Column(task.name, lambda line: line.effects[task.name], interval)
 
     by_task = tuple(map(effect_on, atlas.tasks))
     selections: list[tuple[Any, ...]] = []
@@ -321,7 +320,7 @@ def atlas_tables(atlas: Atlas) -> dict[str, Table]:
     tables = (
         Table.of(
             "universal", "Universal components, with their effect on every task", atlas.universal,
-            component("name"), Column("mean effect", "effect", _SIGNED),
+            component("name"), Column("mean effect", "effect", interval),
             Column("tasks hurt", lambda part: len(part.hurts)), *by_task,
         ),
         Table(
@@ -345,7 +344,7 @@ def atlas_tables(atlas: Atlas) -> dict[str, Table]:
             Column("task", "name"), Column("capability"), Column("metric"),
             Column("intact", show=fixed(3)),
             Column("at chance", lambda task: "(chance)" if task.at_chance else None),
-            Column("items"), Column("mean change", "change", _SIGNED),
+            Column("items"), Column("mean change", "change", interval),
             Column("variance explained", "explained", fixed(2)),
         ),
     )  # fmt: skip

@@ -169,7 +169,7 @@ class Result(ABC):
         super().__init_subclass__()
         cls.VERB, cls.FILE, cls.PAGE, cls.ROWS = verb, file, page, rows
         Result.CLASSES[cls.kind] = cls
-        for name in {"terminal", "page", "figures"} & vars(cls).keys():
+        for name in {"terminal", "records", "page", "figures"} & vars(cls).keys():
             setattr(cls, name, _shown(getattr(cls, name)))
 
     @abstractmethod
@@ -248,6 +248,11 @@ class Result(ABC):
         except BadInput:  # there is no file, or another kind of file
             return None
         return run if self.concerns(run) else None
+
+    def report_in(self, folder: Path) -> dict[str, str]:
+        """Returns the report of the run in a folder, by name, if this result concerns the run."""
+        run = self.run_in(folder)
+        return {} if run is None else run.pages(folder)
 
     @property
     def file_name(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -33,7 +33,7 @@ class Claim(Result, file="claim.json", verb="broca localize"):
         heads: The set.
         components: Kinds of components, such as `heads`.
         ablation: How components were ablated.
-        others: Tasks that lose little.
+        others: Tasks that lose little; those at chance, which can show no loss, are not claimed.
         same_skill: Tasks of the same capability.
         seed: Seed of the run.
         task_options: Task options that differ from the tasks' files.
@@ -79,7 +79,7 @@ class Claim(Result, file="claim.json", verb="broca localize"):
                 "be claimed"
             )
         (lost,) = found.roles("task")
-        others = tuple(line.task for line in found.drops if line.role in ("other", "at_chance"))
+        others = tuple(line.task for line in found.roles("other"))
         assert lost.interval is not None
         assert found.off_target is not None
         assert found.specific is not None
@@ -110,8 +110,7 @@ class Claim(Result, file="claim.json", verb="broca localize"):
 
     def pages(self, folder: Path) -> dict[str, str]:
         """Returns the report of the run that made the claim, which shows it."""
-        run = self.run_in(folder)
-        return {} if run is None else run.pages(folder)
+        return self.report_in(folder)
 
     def terminal(self) -> Iterator[str]:
         """Yields the statement."""
@@ -182,7 +181,7 @@ class Replication(
     model: ModelInfo
     replicas: tuple[Replica, ...]
     rows: int = 0
-    notes: tuple[str, ...] = field(default_factory=tuple)
+    notes: tuple[str, ...] = ()
 
     @property
     def task(self) -> str:
@@ -234,5 +233,4 @@ class Replication(
 
     def pages(self, folder: Path) -> dict[str, str]:
         """Returns the own page, and the report of the run that made the claim."""
-        run = self.run_in(folder)
-        return ({} if run is None else run.pages(folder)) | super().pages(folder)
+        return self.report_in(folder) | super().pages(folder)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Any, Literal
 
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, joined_names
@@ -205,15 +204,13 @@ class Comparison(Result, file="comparison.json", page="comparison.html", verb="b
     @property
     def headline(self) -> str:
         """How many components changed, as the page begins."""
-        changed = {(line.model, name) for line in self.differences for name in line.changed}
-        first = self.models[0].label
+        first, *later = self.models
         if not self.differences:
-            return f"{self.models[0].model.short_name}: {self.overlap}"
-        if len(self.models) == 2:
-            what = f"{len(changed) or 'No'} component{'' if len(changed) == 1 else 's'}"
-            return f"{what} changed from {first} to {self.models[1].label}"
-        count = len({name for _, name in changed})
-        return f"{count} components changed from {first} to later models"
+            return f"{first.model.short_name}: {self.overlap}"
+        count = len({name for line in self.differences for name in line.changed})
+        what = f"{count or 'No'} component{'s' * (count != 1)}"
+        where = later[0].label if len(later) == 1 else "later models"
+        return f"{what} changed from {first.label} to {where}"
 
     @property
     def overlap(self) -> str:
@@ -265,22 +262,18 @@ class Comparison(Result, file="comparison.json", page="comparison.html", verb="b
         changes = {(line.model, line.task): line for line in self.differences}
         lines = []
         for line in self.effects:
-            of_change: Any = repeat((None,) * len(_OF_CHANGE))
-            if change := changes.get((line.model, line.task)):
-                changed = [name in change.changed for name in self.components]
-                columns = (change.differences, change.low, change.high, change.p, change.q, changed)
-                of_change = zip(*columns, strict=True)
-            for name, effect, low, high, cells in zip(
-                self.components, line.effects, line.low, line.high, of_change, strict=False
-            ):
+            change = changes.get((line.model, line.task))
+            for n, name in enumerate(self.components):
                 lines.append({
-                    "component": name, "model": line.model, "task": line.task, "effect": effect,
-                    "low": low, "high": high, **dict(zip(_OF_CHANGE, cells, strict=True)),
+                    "component": name, "model": line.model, "task": line.task,
+                    "effect": line.effects[n], "low": line.low[n], "high": line.high[n],
+                    "difference": change and change.differences[n],
+                    "difference_low": change and change.low[n],
+                    "difference_high": change and change.high[n],
+                    "p": change and change.p[n], "q": change and change.q[n],
+                    "changed": change and name in change.changed,
                 })  # fmt: skip
         return lines
-
-
-_OF_CHANGE = ("difference", "difference_low", "difference_high", "p", "q", "changed")
 
 
 def difference_map(comparison: Comparison, change: TaskDifferences) -> Figure:
@@ -319,16 +312,13 @@ def curves(comparison: Comparison) -> Figure:
 def difference_table(comparison: Comparison, most: int | None = None) -> Table:
     """Returns the differences of components by significance, `most` for each model and task."""
     rows: list[tuple[Any, ...]] = []
-    strong: set[int] = set()
     several = len(comparison.differences) > 1
     for line in comparison.differences:
-        for column in sorted(range(len(line.p)), key=lambda column: line.p[column])[:most]:
-            name = comparison.components[column]
-            if name in line.changed:
-                strong.add(len(rows))
-            difference = Interval(line.differences[column], line.low[column], line.high[column])
-            where = (line.model, line.task) if several else (None, None)
-            rows.append((name, *where, difference, line.q[column], name in line.changed))
+        where = (line.model, line.task) if several else (None, None)
+        columns = (line.p, line.q, comparison.components, line.differences, line.low, line.high)
+        by_p = sorted(zip(*columns, strict=True), key=lambda cells: cells[0])
+        for _, q, name, *difference in by_p[:most]:
+            rows.append((name, *where, Interval(*difference), q, name in line.changed))
     return Table(
         "changes",
         "Differences of effects from the first model, with intervals, by significance",
@@ -337,7 +327,7 @@ def difference_table(comparison: Comparison, most: int | None = None) -> Table:
             Column("q", show=p_value), Column("changed"),
         ),
         tuple(rows),
-        frozenset(strong),
+        frozenset(number for number, row in enumerate(rows) if row[-1]),
     )  # fmt: skip
 
 

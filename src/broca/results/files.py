@@ -105,9 +105,10 @@ def write_beside(path: Path, text: str) -> None:
         BadInput: The path cannot be written, or the disk is full; an existing file is unchanged.
     """
     part = path.with_name(path.name + ".part")
+    content = text.encode()
     try:
-        with part.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with part.open("wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)

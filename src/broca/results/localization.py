@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from math import ceil
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
+from broca.errors import BadInput
 from broca.results.base import ZEROED, AblationInfo, ModelInfo, Result, joined_names, tables_of
 from broca.results.claim import Claim, Replication
-from broca.results.files import plain
+from broca.results.files import ResultT, plain
 from broca.results.pages.charts import Figure
 from broca.results.pages.grid import counted, noun
 from broca.results.pages.localization import (
@@ -25,6 +28,7 @@ from broca.results.pages.localization import (
 from broca.results.pages.tables import Table
 from broca.results.pages.template import filled
 from broca.results.pages.verification import verification_figures, verification_tables
+from broca.results.runs import RunFolderRecord
 from broca.results.stress_test import StressTest
 from broca.results.sufficiency import Alternative, Backup
 from broca.results.verification import Verdict, Verification
@@ -311,9 +315,10 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
         if self.answer is not None and self.answer.says == "not enough rows":
             return f"Not enough rows to tell which {nouns} {model} needs for {self.task}"
         if self.answer is not None and self.answer.bound is not None:
+            bound = ceil(1000 * self.answer.bound) / 10  # rounded down it would claim too much
             return (
-                f"No set of {nouns} of {model} costs {self.task} {100 * self.answer.bound:.0f} "
-                "points or more beyond the other tasks"
+                f"No set of {nouns} of {model} costs {self.task} {bound:g} points or more beyond "
+                "the other tasks"
             )
         return f"No {nouns} found that {model} needs for {self.task}"
 
@@ -351,23 +356,29 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
 
     def newest(self, folder: Path) -> Localization:
         """Returns the result with the verification that a later command left in its folder."""
-        if not (folder / Verification.FILE).is_file():
+        later, shown = self._later(Verification, folder), self.verification
+        if later is None or replace(shown, was=later.was, documents=later.documents) == later:
             return self
-        later = Verification.read(folder)
-        if not later.concerns(self):
-            return self
-        documents = (*self.verification.documents, *later.documents)
+        documents = (*shown.documents, *later.documents)
+        notes = self.notes
+        if later.ablation != shown.ablation:
+            kind, scale = later.ablation.kind, later.ablation.scale
+            notes += (
+                f"the scores, drops and verdict are those of {kind} ablation, gate {scale:g}",
+            )
         later = replace(later, was=self.verdict, documents=documents)
-        return replace(self, verification=later)
+        return replace(self, verification=later, notes=notes)
+
+    def _later(self, kind: type[ResultT], folder: Path) -> ResultT | None:
+        """Returns what a later command left in the folder on the same components, if anything."""
+        later = kind.read(folder) if (folder / kind.FILE).is_file() else None
+        return later if later is not None and later.concerns(self) else None
 
     def pages(self, folder: Path) -> dict[str, str]:
         """Returns the report, with the results of later commands on the same components."""
-        later = [
-            kind.read(folder) if (folder / kind.FILE).is_file() else None
-            for kind in (StressTest, Claim, Replication)
-        ]
-        same: list[Any] = [one if one and one.concerns(self) else None for one in later]
-        page = self.newest(folder).page(*same, command=command_in(folder), place=folder.name)
+        later: list[Any] = [self._later(kind, folder) for kind in (StressTest, Claim, Replication)]
+        place = shlex.quote(folder.name or str(folder))
+        page = self.newest(folder).page(*later, command=command_in(folder), place=place)
         return {self.PAGE: page}
 
     def terminal(self) -> Iterator[str | Table]:
@@ -407,10 +418,21 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
 
 
 def command_in(folder: Path) -> str:
-    """Returns the command line that a run's folder records; empty if it records none."""
+    """Returns the command line that a run's folder records; empty if it records none.
+
+    Raises:
+        BadInput: The record is damaged.
+    """
     file = folder / "reproduce.json"
-    record = msgspec.json.decode(file.read_bytes()) if file.is_file() else {}
-    return str(record.get("command", ""))
+    if not file.is_file():
+        return ""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=RunFolderRecord).command
+    except (ValueError, RecursionError) as error:
+        raise BadInput(
+            f"'{file}' cannot be read ({error}): restore it, or remove it, and the report is "
+            "written without the command"
+        ) from error
 
 
 def ranking_records(

@@ -1,15 +1,16 @@
-"""The results of the neuron verbs: `neurons.json` and `erase.json`."""
+"""The results of the neuron verbs, `neurons.json` and `erase.json`, with tables and a figure."""
+
+from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
-from math import isnan
 from typing import Any, Literal
 
 from broca.results.base import Interval, ModelInfo, Result
 from broca.results.files import plain
 from broca.results.pages.charts import Figure
-from broca.results.pages.neurons import erasure_table, neuron_grid, neuron_table
-from broca.results.pages.tables import Table
+from broca.results.pages.grid import ComponentGrid
+from broca.results.pages.tables import Column, Table, component, fixed
 from broca.results.pages.template import filled
 
 _SHOWN = 20
@@ -48,7 +49,7 @@ class NeuronSet(Result, file="neurons.json", page="neurons.html", verb="broca ne
         items: Number of items that were scored.
         probability: Mean p(gold token) of these items; None if the method scores no items.
         residual: Mean completeness error of the integrated gradients; None if the method scores no
-            items.
+            items, or by a single gradient.
         selected: The neurons, highest score first.
         by_layer: Number of selected neurons in every layer.
         share_of_neurons: Share of the model's neurons that are selected.
@@ -92,7 +93,7 @@ class NeuronSet(Result, file="neurons.json", page="neurons.html", verb="broca ne
         yield neuron_table(self).pick("neuron|score|sigmas", _SHOWN)
         if len(self.selected) > _SHOWN:
             yield f"... and {len(self.selected) - _SHOWN} more"
-        if self.residual is not None and not isnan(self.residual):
+        if self.residual is not None:
             yield f"p(answer) {self.probability:.3f}; error of the steps {self.residual:.4f}"
         yield from (f"note: {note}" for note in self.notes)
 
@@ -165,3 +166,32 @@ class Erasure(Result, file="erase.json", page="erase.html", verb="broca neurons 
         """Returns a line for each task and method."""
         lines: list[dict[str, Any]] = plain(self.result)
         return lines
+
+
+def neuron_grid(neuron_set: NeuronSet) -> Figure:
+    """Draws the selected neurons within their layers, with the scores as colours."""
+    grid = ComponentGrid(
+        {neuron.name: -neuron.score for neuron in neuron_set.selected},
+        f"score of {neuron_set.method}, shown as a loss",
+        model=neuron_set.model,
+    )
+    caption = "Each stroke is a selected neuron at its position within its layer."
+    return Figure("components", caption, grid)
+
+
+def neuron_table(neuron_set: NeuronSet) -> Table:
+    """Returns the table of selected neurons, the highest score first."""
+    return Table.of(
+        "neurons", "Selected neurons, highest score first", neuron_set.selected,
+        component("name", "neuron"), Column("layer"), Column("index"), Column("score"),
+        Column("sigmas", show=fixed(1)),
+    )  # fmt: skip
+
+
+def erasure_table(erasure: Erasure) -> Table:
+    """Returns the table of drops, a row for each task and method."""
+    columns = (
+        "method", "questions", "neurons", "before", "after", "drop", "random drop", "random drops",
+        "excess", "log probability drop",
+    )  # fmt: skip
+    return Table.of("result", "Score lost on held-out items", erasure.result, *map(Column, columns))

@@ -143,8 +143,7 @@ class StressTest(Result, file="stress.json", page="stress.html", verb="broca str
 
     def pages(self, folder: Path) -> dict[str, str]:
         """Returns the own page, and the report of the run whose selection was tested."""
-        run = self.run_in(folder)
-        return ({} if run is None else run.pages(folder)) | super().pages(folder)
+        return self.report_in(folder) | super().pages(folder)
 
     def terminal(self) -> Iterator[str | Table]:
         """Yields the verdict, then the tables."""

@@ -59,7 +59,7 @@ class KeptSet:
     @property
     def says(self) -> str:
         """What is kept, in % with its interval."""
-        return _percent(self.kept)
+        return percent(self.kept)
 
 
 @dataclass(frozen=True)
@@ -127,8 +127,8 @@ class Sufficiency:
         tables = (
             Table.of(
                 "alone", "What the set keeps alone, in % of the intact model", self.sets,
-                Column("ablation"), Column("kept", show=_percent),
-                Column("by the others", "others", _percent),
+                Column("ablation"), Column("kept", show=percent),
+                Column("by the others", "others", percent),
                 Column("random sets", lambda line: len(line.random)),
                 Column("most of them", lambda line: max(line.random), percent),
                 Column("p", show=p_value), Column("sufficient"),
@@ -143,7 +143,7 @@ class Sufficiency:
             ),
             Table.of(
                 "minimal", "What the set keeps without each member, in %", self.members,
-                component(), Column("kept", show=_percent), Column("lost", show=_percent),
+                component(), Column("kept", show=percent), Column("lost", show=percent),
                 Column("p (Holm)", "p", p_value),
             ),
         )  # fmt: skip
@@ -151,27 +151,20 @@ class Sufficiency:
 
     def figures(self) -> tuple[Figure, ...]:
         """Draws the curves, a figure for each kind of ablation."""
-        charts = {
-            line.ablation: LineChart(
-                tuple(
-                    Series.line(
-                        number,
-                        curve.order if curve.tasks == "task" else "the others, by the ranking",
-                        [*zip(self.grid, curve.kept, strict=True)],
-                    )
-                    for number, curve in enumerate(
-                        curve for curve in self.curves if curve.ablation == line.ablation
-                    )
-                ),
-                "intact components",
-                "kept",
+        figures = []
+        for kind in (line.ablation for line in self.sets):
+            lines = tuple(
+                Series.line(
+                    number,
+                    curve.order if curve.tasks == "task" else "the others, by the ranking",
+                    [*zip(self.grid, curve.kept, strict=True)],
+                )
+                for number, curve in enumerate(c for c in self.curves if c.ablation == kind)
             )
-            for line in self.sets
-        }
-        return tuple(
-            Figure(f"kept_{kind}", f"What is kept under {kind} ablation of all others.", chart)
-            for kind, chart in charts.items()
-        )
+            chart = LineChart(lines, "intact components", "kept")
+            caption = f"What is kept under {kind} ablation of all others."
+            figures.append(Figure(f"kept_{kind}", caption, chart))
+        return tuple(figures)
 
 
 @dataclass(frozen=True)
@@ -216,7 +209,3 @@ class Backup:
     alone: Interval
     beside: Interval
     p: float
-
-
-def _percent(kept: Interval) -> str:
-    return f"{100 * kept.value:.0f} % [{100 * kept.low:.0f}, {100 * kept.high:.0f}]"

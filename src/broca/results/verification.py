@@ -460,10 +460,9 @@ class Verification(
         """The verdict as a page and a terminal begin; a need is stated only if it is specific."""
         name = self.model.short_name
         if self.verdict is None:
-            return (
-                f"{name} without {joined_names(self.heads)} loses points of {self.task} (not "
-                "verified)"
-            )
+            loses = "loses" if self.drop > 0 else "does not lose"
+            without = f"{name} without {joined_names(self.heads)}"
+            return f"{without} {loses} points of {self.task} (not verified)"
         if self.verdict.label != "specific":
             return self.verdict.headline
         needed, _, more = self.claim.partition(";")
@@ -514,8 +513,7 @@ class Verification(
 
     def pages(self, folder: Path) -> dict[str, str]:
         """Returns the report of the run whose selection was verified, else the own page."""
-        run = self.run_in(folder)
-        return super().pages(folder) if run is None else run.pages(folder)
+        return self.report_in(folder) or super().pages(folder)
 
     def terminal(self) -> Iterator[str | Table]:
         """Yields the verdict and the tables."""

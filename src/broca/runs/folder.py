@@ -36,13 +36,13 @@ from broca.results.reading import KINDS
 from broca.results.runs import RunFolderRecord
 from broca.runs.interrupts import Stopper
 from broca.store import WriterLock
+from broca.store.journal import JOURNAL
 
 if TYPE_CHECKING:
     from broca.runs.workspace import Workspace
 
 NAME = "reproduce.json"
 FINISHED = "finished.json"
-JOURNAL = "journal.sqlite"
 
 OWNERS: dict[str, type[Options]] = {"localize": LocalizeOptions, "atlas": AtlasOptions}
 """The verbs that own their folder, with the options that it records."""

@@ -25,6 +25,9 @@ APPLICATION = 0x62726F63
 VERSION = 3
 """Version of the tables."""
 
+JOURNAL = "journal.sqlite"
+"""Name of the journal in the folder of a run."""
+
 _COLUMNS = {
     "conditions": ("text",),
     "components": ("names",),  # JSON, in column order
@@ -66,7 +69,8 @@ class Journal:
     checksum.
 
     Args:
-        path: The file, which is created if it does not exist; by default rows are kept in memory.
+        path: The file, which is created if it does not exist, or to only read, the folder of a run;
+            by default rows are kept in memory.
         read_only: Whether to only read, possibly while another process writes.
 
     Raises:
@@ -78,8 +82,9 @@ class Journal:
     """
 
     def __init__(self, path: str | Path = MEMORY, *, read_only: bool = False) -> None:
-        self.name = str(path)
-        """The file as the caller named it."""
+        in_folder = read_only and Path(path).is_dir()
+        self.name = str(Path(path) / JOURNAL if in_folder else path)
+        """The file as the caller named it, or in the folder that the caller named."""
         self._read_only = read_only
         self._open: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None

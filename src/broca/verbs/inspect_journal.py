@@ -4,7 +4,6 @@ from collections import Counter
 from pathlib import Path
 
 from broca.results.runs import JournalCondition, JournalContents
-from broca.runs.folder import JOURNAL
 from broca.store import Journal, read_condition, read_runs
 
 
@@ -17,7 +16,6 @@ def inspect_journal(file: str | Path) -> JournalContents:
     Raises:
         BrocaError: The file does not exist, is no journal, or is damaged.
     """
-    file = Path(file) / JOURNAL if Path(file).is_dir() else file
     with Journal(file, read_only=True) as journal:
         counts = Counter(
             rows=0, masks=0, items=0, gradients=0, outputs=0, vectors=0

@@ -73,23 +73,22 @@ def view(folders: str | Path | Sequence[str | Path] = ".", *, out: str | Path = 
     entries = []
     notes: list[str] = []
     for file, kind in sorted(_files(roots)):
+        page = file.parent / _KINDS[kind].PAGE
+        written = datetime.fromtimestamp(file.stat().st_mtime, UTC)
         try:
             result = read(file)
-        except BadInput as error:
-            notes.append(str(error))
-            continue
-        page = file.parent / _KINDS[kind].PAGE
-        if isinstance(result, Verification) and result.run_in(file.parent) is not None:
-            page = file.parent / Localization.PAGE  # the report of the run shows it
-        written = datetime.fromtimestamp(file.stat().st_mtime, UTC)
-        entries.append(
-            entry_of(
+            if isinstance(result, Verification) and result.run_in(file.parent) is not None:
+                page = file.parent / Localization.PAGE  # the report of the run shows it
+            entry = entry_of(
                 result,
                 name=_relative(file.parent, Path.cwd()),
                 page=quote(_relative(page, place)) if page.is_file() else "",
                 date=f"{written:%Y-%m-%d}",
             )
-        )
+        except BadInput as error:
+            notes.append(str(error))
+        else:
+            entries.append(entry)
     if not entries:
         names = ", ".join(f"'{root}'" for root in roots)
         raise BadInput(f"{names} holds no result of broca: give the out folders of commands")

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from broca.results.base import Interval
+from broca.results.pages.tables import percent
 from broca.results.verification import BROKEN, Controls, Standing, TaskDrop, Verdict, Verification
 from broca.verification.statistics import behind, items_needed
 
@@ -236,8 +237,7 @@ def _standings(found: Verification) -> list[tuple[Standing, Controls]]:
 def _reached(found: Verification) -> str:
     """Describes how many random sets of each kind are as specific, and the strength of that."""
     return " and ".join(
-        f"{_as_specific(of, control, f' matched by {control.kind}')} (ahead of "
-        f"{_percent(of.ahead)})"
+        f"{_as_specific(of, control, f' matched by {control.kind}')} (ahead of {percent(of.ahead)})"
         for of, control in _standings(found)
     )
 
@@ -246,10 +246,6 @@ def _as_specific(standing: Standing, control: Controls, kind: str = "") -> str:
     count = standing.rank - 1
     verb = "is" if count == 1 else "are"
     return f"{count} of {len(control.sets)} random sets{kind} {verb} as specific"
-
-
-def _percent(share: Interval) -> str:
-    return f"{100 * share.value:.0f} % [{100 * share.low:.0f}, {100 * share.high:.0f}]"
 
 
 def _contribute(found: Verification) -> str:

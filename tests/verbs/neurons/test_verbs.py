@@ -101,6 +101,8 @@ def test_verbs_share_scores_within_a_workspace(small):
         neurons.erase(small, "sorting", others="", journal=workspace, **few)
         after = totals(workspace.journal)["vectors"]
     assert located == after == 6
+    gradient = neurons.locate(small, **arguments_of("locate"), method="gradient")
+    assert gradient.residual is None
 
 
 def test_own_examples_are_a_task(small):

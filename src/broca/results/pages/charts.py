@@ -7,7 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
+from html import escape, unescape
 from math import ceil
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -67,11 +67,9 @@ class Plot(ABC):
     """A chart of matplotlib's own axes.
 
     Attributes:
-        axis: Quantity of the horizontal axis, with its unit.
         wide: Width on a page in pixels.
     """
 
-    axis: str = ""
     wide = 720.0
 
     @property
@@ -130,7 +128,7 @@ class Plot(ABC):
 
 def _tipped(line: re.Match[str]) -> str:
     """Returns the points of a line with their values, which its id holds, as tips."""
-    values = iter(line[1].split("|"))
+    values = iter(unescape(line[1]).split("\n"))  # matplotlib has escaped them once more
     return re.sub(
         r"<use ([^>]*)/>", lambda use: f"<use {use[1]}><title>{next(values, '')}</title></use>",
         f"<g>{line[2]}</g></g>",
@@ -236,7 +234,7 @@ class Series:
             *((values, places) if across else (places, values)), ls="none", color=colour,
             marker="o" if ring else self.marker, mfc="none" if ring else colour, label=self.name,
             ms=2 * self.radius * scale, mew=2 * scale * (ring or self.marker == "x"),
-            gid="tip " + "|".join(f"{escape(self.name)} {short(v)}".strip() for v in values),
+            gid="tip " + "\n".join(f"{escape(self.name)} {short(v)}".strip() for v in values),
         )  # fmt: skip
 
 
@@ -390,7 +388,7 @@ class Matrix(Plot):
             axes.plot(
                 [column + 0.5 for column in range(len(tips))], [row + 0.5] * len(tips), ls="none",
                 marker=[(-x, -y), (x, -y), (x, y), (-x, y)], ms=2 * max(x, y) * scale, alpha=0,
-                zorder=4, gid="tip " + "|".join(map(escape, tips)),
+                zorder=4, gid="tip " + "\n".join(map(escape, tips)),
             )  # fmt: skip
         every = max(1, ceil(13 / pitch))
         names = [shortened(name, 150) for name in self.columns][::every]

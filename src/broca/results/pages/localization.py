@@ -53,7 +53,7 @@ def ranking_table(result: Localization | Refit) -> Table:
         Column("on the other tasks", lambda line: off_target.get(line.name), _SIGNED),
         Column("90 % low", lambda line: line.ci and line.ci[0], _SIGNED),
         Column("90 % high", lambda line: line.ci and line.ci[1], _SIGNED),
-        Column("frequency", "frequency", fixed(2), "Share of resamples of the rows that select it"),
+        Column("frequency", show=fixed(2), note="Share of resamples or draws that select it"),
         Column("q", "q_value", p_value, "Share of false discoveries up to this line"),
         strong=lambda line: line.name in result.selected,
     )  # fmt: skip
@@ -103,15 +103,13 @@ def localization_tables(result: Localization) -> dict[str, Table]:
     tables = (
         ranking_table(result),
         settings_table(result),
-        Table(
+        Table.of(
             "stability",
             f"Number of {1 + len(result.repeats)} searches, each on other items, that select a "
             "component",
-            (component(), Column("searches"), Column("in the first")),
-            tuple(
-                (name, times, name in result.selected)
-                for name, times in result.times_selected.items()
-            ),
+            result.times_selected.items(),
+            component(lambda entry: entry[0]), Column("searches", lambda entry: entry[1]),
+            Column("in the first", lambda entry: entry[0] in result.selected),
         ),
         Table.of(
             "alternatives", f"Other sets that carry {result.task}, in points", result.alternatives,

@@ -171,8 +171,10 @@ interval = fixed(2, sign=True)
 """Shows a number in its own unit, with its interval if it has one."""
 
 
-def percent(value: float) -> str:
-    """Shows a share as whole percents."""
+def percent(value: float | Interval) -> str:
+    """Shows a share, and its interval if it has one, as whole percents."""
+    if isinstance(value, Interval):
+        return f"{100 * value.value:.0f} % [{100 * value.low:.0f}, {100 * value.high:.0f}]"
     return f"{100 * value:.0f} %"
 
 
