@@ -50,8 +50,9 @@ def test_sparsity_outside_0_and_1_is_refused(design, sparsity):
         design(5, 10, sparsity=sparsity, seed=0)
     with pytest.raises(BadInput, match="needs masks"):
         design(0, 10, sparsity=0.2, seed=0)
-    with pytest.raises(BadInput, match=r"ablates none of 10 .*at least 0\.1"):
-        designs.stratified(5, 10, sparsity=0.05, seed=0)
+    with pytest.raises(BadInput, match=r"ablates none of 49 .*at least 0\.0206"):
+        designs.stratified(5, 49, sparsity=0.0204, seed=0)
+    assert designs.stratified(5, 49, sparsity=0.0206, seed=0).sum() == 5
 
 
 @pytest.mark.parametrize("per_mask", [1, 3])

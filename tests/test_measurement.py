@@ -24,13 +24,6 @@ def test_mask_means_average_over_the_rows_of_a_mask():
         Measurement(plan, np.ones(3)).slopes()
 
 
-@pytest.mark.parametrize("scale", [1.0, float("nan"), float("inf")])
-def test_plan_refuses_a_scale_that_ablates_nothing(scale):
-    """A scale of 1, which is the intact model, and a scale that is not finite are refused."""
-    with pytest.raises(ValueError, match="other than 1"):
-        Plan(np.eye(2, dtype=bool), np.array([0]), np.array([0]), scale=scale)
-
-
 @pytest.mark.parametrize(
     ("masks", "mask_index", "item_index"),
     [
@@ -42,7 +35,10 @@ def test_plan_refuses_a_scale_that_ablates_nothing(scale):
     ],
     ids=["not boolean", "not a matrix", "mask out of range", "negative mask", "unequal lengths"],
 )
-def test_plan_refuses_shapes_that_do_not_fit(masks, mask_index, item_index):
-    """A plan whose arrays do not fit together is refused when it is made."""
+def test_plan_refuses_what_does_not_fit(masks, mask_index, item_index):
+    """Arrays that do not fit, and a scale of 1 (the intact model) or not finite, are refused."""
+    for scale in (1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="other than 1"):
+            Plan(np.eye(2, dtype=bool), np.array([0]), np.array([0]), scale=scale)
     with pytest.raises(ValueError, match=r"mask"):
         Plan(masks, np.array(mask_index), np.array(item_index))

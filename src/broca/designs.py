@@ -34,7 +34,7 @@ def stratified(masks: int, components: int, *, sparsity: float, seed: int) -> Bo
     if size == 0:
         raise BadInput(
             f"a sparsity of {sparsity:g} ablates none of {components} components in a mask: use "
-            f"at least {1 / components:.3g}"
+            f"at least {1.01 / components:.3g}"  # not less in three digits
         )
     return balanced(masks, components, size=size, rng=np.random.default_rng(seed))
 

@@ -103,10 +103,9 @@ class Measurement:
 
     def mask_means(self) -> Floats:
         """Mean response under every mask of the plan, `(masks,)`; NaN for a mask without rows."""
-        count = np.bincount(self.plan.mask_index, minlength=len(self.plan.masks))
-        total = np.bincount(
-            self.plan.mask_index, weights=self.responses, minlength=len(self.plan.masks)
-        )
+        index, masks = self.plan.mask_index, len(self.plan.masks)
+        count = np.bincount(index, minlength=masks)
+        total = np.bincount(index, weights=self.responses, minlength=masks)
         with np.errstate(invalid="ignore"):
             return total / count
 

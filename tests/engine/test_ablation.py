@@ -13,7 +13,7 @@ from tiny import tiny_llama, tiny_tokenizer
 from broca.engine import Ablation, Engine, EngineOptions, OutputNorms, donor_activations
 from broca.engine.ablation import ablations_of
 from broca.errors import BadInput
-from broca.models import GatedModel
+from broca.models import GatedModel, GatePoint
 from broca.tasks import Request
 
 PROMPTS = [(3, 4, 5), (9, 8, 7, 6, 5, 4), (20,), (100, 101, 102, 103)]
@@ -44,7 +44,8 @@ def test_replacement_is_the_donors_activation(tiny, kind):
     else:
         expected = torch.stack([inputs[int(rng.integers(len(inputs)))] for inputs in by_hand])
     torch.testing.assert_close(donors[tiny.points[1]], expected, atol=1e-5, rtol=1e-5)
-    count = len(expected)
+    count, never = len(expected), GatePoint(torch.nn.Identity(), "never", "output", 0, 1)
+    assert len(donor_activations(tiny, PROMPTS, Ablation(kind), points=[never])[never]) == count
     gates = 1 - tiny.components.mask("L1H2")[None].astype(np.float32)
     answers = Engine(tiny, donors=donors).run(
         [request] * count, gates, np.zeros(count, dtype=int), np.arange(count)
@@ -106,10 +107,11 @@ def test_mean_ablation_works_on_blocks(name):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [(("zeros",), "`ablation` 'zeros' is unknown"), (("zero", 1.0), "`scale` 1 ablates nothing"),
-     (("zero", float("nan")), "`scale` nan")],
+     (("zero", 1 + 1e-12), "`scale` 1 ablates"), (("zero", float("nan")), "`scale` nan"),
+     (("zero", 1e39), r"`scale` 1e\+39")],
 )  # fmt: skip
 def test_ablation_that_does_not_exist_is_refused(arguments, message):
-    """An unknown ablation and a scale of 1 or NaN are refused in one line."""
+    """An unknown ablation, and a scale that is 1 or no number in single precision, are refused."""
     with pytest.raises(BadInput, match=message):
         Ablation(*arguments)
 

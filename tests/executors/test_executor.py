@@ -7,7 +7,7 @@ import pytest
 from direct import DirectExecutor
 from executors.counting import Counting, Numbers, bank_of
 
-from broca.engine import Ablation, Engine
+from broca.engine import Ablation
 from broca.errors import TaskUnusable
 from broca.measurement import Plan
 
@@ -96,17 +96,3 @@ def test_donors_depend_on_mask_and_item_and_are_never_the_items_own():
     part = Plan(plan.masks, plan.mask_index[6:12], plan.item_index[6:12])  # rows of mask 1
     np.testing.assert_array_equal(drawn(part), donors[1])
     assert (drawn(plan, seed=5) != donors.ravel()).any()
-
-
-@pytest.mark.parametrize("response", ["margin", "probability"])
-def test_gradients_hold_where_gates_are_half_closed(reference, bank, response):
-    """With all gates at 0.7, the sum of the slopes equals a central difference in the scale."""
-    executor = DirectExecutor(Engine(reference), bank, response=response)
-    plan = Plan.crossed(np.ones((1, 96), dtype=bool), np.arange(12))
-    step = 0.002
-    low, high = (
-        executor.run(replace(plan, scale=scale)).responses for scale in (0.7 - step, 0.7 + step)
-    )
-    slopes = executor.run(replace(plan, scale=0.7, gradients=True)).slopes().sum(axis=1)
-    expected = (high - low) / (2 * step)
-    np.testing.assert_allclose(slopes, expected, atol=0.01 * np.abs(expected).max())

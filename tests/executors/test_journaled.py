@@ -112,7 +112,7 @@ def test_what_is_no_number_is_refused_and_not_kept(plan, wrong):
     runner, bank = Counting(), bank_of(Numbers(bonus=np.nan))
     runner.steepness = np.nan
     with Journal() as journal:
-        with pytest.raises(BadResponse, match=f"{wrong} of bank item .* is nan"):
+        with pytest.raises(BadResponse, match=f"{wrong} of item 16 of task 'task' with 5 .* nan"):
             executor(journal, runner, bank).run(replace(plan, gradients=wrong == "gradient"))
         assert totals(journal)["rows"] == 0
 

@@ -10,7 +10,7 @@ from broca.searches import Problem
 ITEMS = np.arange(10)
 
 
-def solve(method, response, components, *, k=3, rows=None, **options):
+def solve(method, response, components, *, k=3, rows=None, scale=0.0, **options):
     """Returns the ranking of a method and its plans on a response with its central differences.
 
     Args:
@@ -19,12 +19,13 @@ def solve(method, response, components, *, k=3, rows=None, **options):
         components: The number of components.
         k: Maximum number of components to select.
         rows: Maximum number of rows.
+        scale: Gate of an ablated component.
         options: Options of the method.
     """
 
     def execute(plan):
         step = 1e-5 * np.eye(components)
-        gates = np.where(plan.masks, plan.scale or 0.0, 1.0)
+        gates = np.where(plan.masks, scale if plan.scale is None else plan.scale, 1.0)
         slopes = [
             [(response(row + move) - response(row - move)) / 2e-5 for move in step] for row in gates
         ]
@@ -32,7 +33,7 @@ def solve(method, response, components, *, k=3, rows=None, **options):
         slopes = np.array(slopes, dtype=np.float32)
         return Measurement(plan, values[plan.mask_index], slopes[plan.mask_index])
 
-    problem = Problem(components, ITEMS, k, rows, 0, differentiable=True)
+    problem = Problem(components, ITEMS, k, rows, 0, differentiable=True, scale=scale)
     return searched(method, execute, problem, **options)
 
 
@@ -41,11 +42,12 @@ def curved(gates):
     return np.tanh(2 * gates[0]) * (0.5 + gates[1] ** 2) + gates[2] * gates[0]
 
 
-def test_effects_are_minus_the_slopes():
-    """Effects are exact for a linear response and the tangent for another."""
-    ranking, plans = solve("gradient", lambda gates: 2 * gates[0] + gates[1] ** 3 - gates[2], 4)
-    np.testing.assert_allclose(ranking.effects, [-2, -3, 1, 0], atol=1e-3)
-    assert ranking.selected == (1, 0)
+@pytest.mark.parametrize(("scale", "selected"), [(0.0, (1, 0)), (0.5, (1, 0)), (2.0, (2,))])
+def test_effects_are_minus_the_slopes(scale, selected):
+    """Effects are exact for a linear response and the tangent for another, at every scale."""
+    ranking, plans = solve("gradient", lambda g: 2 * g[0] + g[1] ** 3 - g[2], 4, scale=scale)
+    np.testing.assert_allclose(ranking.effects, (1 - scale) * np.array([-2, -3, 1, 0]), atol=1e-3)
+    assert ranking.selected == selected
     assert rows_of(plans) == 3 * len(ITEMS)
 
 
@@ -62,7 +64,7 @@ def test_gradient_misses_redundant_components():
 
 def test_every_row_has_a_mask_of_its_own_within_the_shares():
     """Masks ablate 5 to 15 % of 100 components, and items are used equally often."""
-    ranking, (plan,) = solve("gradient-masked", lambda gates: gates[0], 100)
+    ranking, (plan,) = solve("gradient-masked", lambda gates: -gates[0], 100, scale=2.0)
     assert ranking.selected == (0,)
     assert len(plan) == len(plan.masks) == 4 * len(ITEMS)
     sizes = plan.masks.sum(axis=1)
@@ -75,13 +77,15 @@ def test_every_row_has_a_mask_of_its_own_within_the_shares():
     assert rows_of(plans) == 198  # more rows than items
 
 
-def test_integrated_effects_add_up_to_what_all_components_carry():
+@pytest.mark.parametrize("scale", [0.0, -0.5])
+def test_integrated_effects_add_up_to_what_all_components_carry(scale):
     """The error of their sum falls quadratically with the steps, as that of the midpoint rule."""
-    expected = curved(np.zeros(5)) - curved(np.ones(5))
-    errors = [
-        abs(solve("gradient-integrated", curved, 5, steps=steps)[0].effects.sum() - expected)
+    expected = curved(np.full(5, scale)) - curved(np.ones(5))
+    found = [
+        solve("gradient-integrated", curved, 5, steps=steps, scale=scale)[0]
         for steps in (2, 4, 8, 64)
     ]
+    errors = [abs(ranking.effects.sum() - expected) for ranking in found]
     assert errors[0] > 3 * errors[1] > 9 * errors[2]
     assert errors[-1] < 2e-3
 

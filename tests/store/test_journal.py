@@ -9,13 +9,16 @@ import numpy as np
 import pytest
 from journals import CHANGES, CONDITION, NAMES, VECTORS, filled, observed, totals
 
-from broca.errors import JournalNotWritable
+from broca.errors import JournalDamaged, JournalNotWritable
 from broca.store import Condition, ItemRecord, Journal, row_keys
 from broca.store.runs import read_gradients
 
 
 def test_rows_come_back_bit_for_bit(tmp_path):
-    """Responses, gradients and outputs are equal after reopening; unknown rows are told as such."""
+    """Responses, gradients and outputs are equal after reopening.
+
+    Unknown rows are told as such, and lost contents are refused.
+    """
     with Journal(tmp_path / "j.sqlite") as journal:
         _, condition, keys, responses, slopes = filled(journal, gradients=True)
     for read_only in (True, False):
@@ -32,6 +35,11 @@ def test_rows_come_back_bit_for_bit(tmp_path):
                 ("vectors", condition, keys),
             ):
                 assert not journal.find(kind, where, unknown)["batch"].any()
+    with Journal(tmp_path / "j.sqlite") as journal:
+        with journal.transaction() as connection:
+            connection.execute("DELETE FROM contents")
+        with pytest.raises(JournalDamaged, match="line 1 of contents is missing"):
+            read_gradients(journal, entries)
 
 
 def test_vectors_come_back_bit_for_bit(tmp_path):

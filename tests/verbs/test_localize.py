@@ -160,8 +160,11 @@ def test_gradient_methods_measure_a_response_that_has_gradients(planted, planted
     with Journal(journal, read_only=True) as opened:
         again = ranking_from_journal(opened, find_run(opened))
     assert tuple(planted.components.names[c] for c in again.selected) == result.selected
+    first_order = {"task": "reversing", "others": [], "method": "gradient", "verify": False}
     with pytest.raises(BadInput, match="`response` to probability or margin"):
-        localize(planted, task="reversing", others=[], method="gradient", response="accuracy")
+        localize(planted, **first_order, response="accuracy")
+    at_0, at_2 = (localize(planted, **first_order, scale=scale) for scale in (0.0, 2.0))
+    assert {(c.name, -c.effect) for c in at_2.ranking} == {(c.name, c.effect) for c in at_0.ranking}
 
 
 @pytest.mark.long

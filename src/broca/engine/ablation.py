@@ -105,7 +105,8 @@ class Ablation:
 
     def __post_init__(self) -> None:
         require_known("`ablation`", self.kind, ABLATIONS, error=BadInput)
-        if not np.isfinite(self.scale) or self.scale == 1:
+        gate = torch.tensor(float(self.scale))  # in the precision of `gates`
+        if not gate.isfinite() or gate == 1:
             raise BadInput(
                 f"`scale` {self.scale:g} ablates nothing: use a number other than 1 (0 ablates)"
             )
@@ -190,7 +191,7 @@ def donor_activations(
                 of_sequence = values[row][present.to(values.device)].float()  # (tokens, width)
                 collected[point].append(kind.of_sequence(of_sequence, token))
     count = sum(len(sequence) for sequence in sequences)
-    never = [torch.zeros(1)]  # some layers of some models never run
+    never = [torch.zeros(1)] * len(sequences)  # some layers of some models never run
     return {
         point: kind.donors(torch.stack(rows or never), count) for point, rows in collected.items()
     }

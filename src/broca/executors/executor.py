@@ -58,16 +58,14 @@ class Executor:
 
     def scores(self, plan: Plan, outputs: Sequence[tuple[Output, ...]]) -> NDArray[np.float64]:
         """Returns the tasks' metrics of outputs, row by row, negated if lower is better."""
-        run_code_ahead(
-            partial(self._bank[position][0].score, self._bank[position][1], output)
+        rows = [
+            (*self._bank[position], output)
             for position, output in zip(plan.item_index, outputs, strict=True)
-        )
-        scores = np.empty(len(plan))
-        for row, (position, output) in enumerate(zip(plan.item_index, outputs, strict=True)):
-            benchmark, item = self._bank[position]
-            score = benchmark.score(item, output)
-            scores[row] = score if benchmark.higher_is_better else -score
-        return scores
+        ]
+        run_code_ahead(partial(benchmark.score, item, output) for benchmark, item, output in rows)
+        scores = [benchmark.score(item, output) for benchmark, item, output in rows]
+        signs = [1.0 if benchmark.higher_is_better else -1.0 for benchmark, *_ in rows]
+        return np.multiply(signs, scores)
 
     def rescored(self, plan: Plan) -> NDArray[np.bool_]:
         """Returns whether each row's task is scored by a function of the caller, `(rows,)`.

@@ -15,7 +15,6 @@ from broca.errors import BadLogits, BadResponse
 from broca.executors.executor import Executor
 from broca.measurement import GRADIENT_ROW, Measurement, Observation, Plan
 from broca.store import Condition, Journal, row_keys, vector_keys
-from broca.store.files import damaged
 from broca.tasks import Generation, LogLikelihood, Output
 
 OUTPUTS = "outputs"
@@ -96,8 +95,6 @@ class JournaledExecutor:
             for row, blob in enumerate(self.journal.contents(known)):
                 if blob is not None:
                     gradients[row] = np.frombuffer(blob, dtype="<f4")
-                elif known["batch"][row]:
-                    raise damaged(self.journal.name, "a line of contents is missing")
         cut = chunks(plan, self.lengths, self.chunk_tokens)
         for rows, answers in self._answered(cut, keys, known["batch"] == 0, plan):
             measurement = self.executor.measurement(_part(plan, rows), answers)
@@ -285,9 +282,8 @@ class JournaledExecutor:
         ):
             for row in np.flatnonzero(~np.isfinite(values))[:1]:
                 raise BadResponse(
-                    f"the {name} of bank item {plan.item_index[row]} with "
-                    f"{int(plan.masks[plan.mask_index[row]].sum())} components ablated is "
-                    f"{values[row]}: choose {other}"
+                    f"the {name} of {self.executor.place_of(row, plan)} is {values[row]}: "
+                    f"choose {other}"
                 )
         batch: dict[str, Any] = {"run": self.number, "role": role, "condition": condition}
         with self.journal.transaction():
@@ -305,7 +301,7 @@ class JournaledExecutor:
 def chunks(plan: Plan, lengths: NDArray[np.int64], tokens: int) -> Iterator[_Rows]:
     """Divides a plan into chunks of consecutive rows of at least `tokens` tokens, except the last.
 
-    _Rows of a mask stay together if they fit, because they share prefixes.
+    Rows of a mask stay together if they fit, because they share prefixes.
 
     Args:
         plan: The plan.
@@ -321,9 +317,8 @@ def chunks(plan: Plan, lengths: NDArray[np.int64], tokens: int) -> Iterator[_Row
         spent = total[start - 1] if start else 0
         end = int(np.searchsorted(total, spent + tokens)) + 1
         mask_end = begins[np.searchsorted(begins, end)] if end <= begins[-1] else len(plan)
-        if total[min(mask_end, len(plan)) - 1] - spent <= 2 * tokens:
+        if total[mask_end - 1] - spent <= 2 * tokens:
             end = int(mask_end)
-        end = min(end, len(plan))
         yield np.arange(start, end, dtype=np.intp)
         start = end
 

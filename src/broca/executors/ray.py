@@ -94,7 +94,7 @@ class Loaded(NamedTuple):
 
 
 Setting = tuple[str, tuple[torch.Tensor, ...]]
-"""The key, the donors and the changed weights of a `RunnerSpec`."""
+"""The key and the donors of a `RunnerSpec`."""
 
 
 class Worker:

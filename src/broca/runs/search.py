@@ -120,7 +120,8 @@ def search(
         continuous=referenced.continuous,
     )  # fmt: skip
     run.stages.enter(stage or f"searching ({method})")
-    problem = replace(problem, components=problem.components - len(given))
+    free = problem.components - len(given)
+    problem = replace(problem, components=free, scale=run.ablation.scale)
     inner = record.search(problem, options.options)
     found = run.search(
         _given(inner, given, len(run.model.components), ablated) if given else inner,

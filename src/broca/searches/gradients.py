@@ -44,7 +44,7 @@ class Gradient:
         rows = np.zeros(len(items), dtype=np.intp)
         plan = Plan(designs.intact(problem.components), rows, items, gradients=True)
         return Ranking.of_samples(
-            -(yield plan).slopes(),
+            -problem.slopes((yield plan)),
             problem.k,
             reason="no gate of the intact model lowers the response when it closes",
             options={"items": len(items)},
@@ -89,7 +89,8 @@ class MaskedGradient:
         rng = np.random.default_rng([problem.seed, 0x3A5C])
         sizes = np.round(rng.uniform(self.low, self.high, count) * problem.components)
         masks = random_masks(sizes, problem.components, rng)
-        slopes = (yield Plan(masks, np.arange(count), row_items, gradients=True)).slopes()
+        plan = Plan(masks, np.arange(count), row_items, gradients=True)
+        slopes = problem.slopes((yield plan))
         each = min(count, len(problem.items))  # rows of an item are no independent samples
         return Ranking.of_samples(
             -np.array([slopes[item::each].mean(axis=0) for item in range(each)]),
@@ -101,7 +102,7 @@ class MaskedGradient:
 
 @dataclass(frozen=True, kw_only=True)
 class IntegratedGradient:
-    """Minus the gradient of the gates, integrated while all gates close together from 1 to 0.
+    """Minus the gradient, integrated while all gates go together from 1 to those of an ablation.
 
     It uses the midpoint rule with `steps` points. The effects of an item add up to its loss when
     everything is ablated, up to the error of the rule. Most of the path leads through models that
@@ -129,8 +130,9 @@ class IntegratedGradient:
         everything = np.ones((1, problem.components), dtype=bool)
         total = np.zeros((len(items), problem.components))
         for step in range(self.steps):
-            scale = 1 - (step + 0.5) / self.steps
-            total += (yield Plan(everything, rows, items, gradients=True, scale=scale)).slopes()
+            scale = 1 - (1 - problem.scale) * (step + 0.5) / self.steps
+            plan = Plan(everything, rows, items, gradients=True, scale=scale)
+            total += problem.slopes((yield plan))
         return Ranking.of_samples(
             -total / self.steps,
             problem.k,
@@ -203,7 +205,7 @@ class LearnedGates:
             items = problem.items[(measured + np.arange(batch)) % len(problem.items)]
             measured += batch
             measurement = yield Plan(masks, np.arange(batch), items, gradients=True)
-            slopes: Floats = measurement.slopes().mean(axis=0, dtype=np.float64)
+            slopes: Floats = problem.slopes(measurement).mean(axis=0, dtype=np.float64)
             return slopes
 
         def train(push: float) -> Search[tuple[Floats, Floats]]:

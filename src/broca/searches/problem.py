@@ -8,7 +8,7 @@ from math import isnan, nan
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from broca.components import Component
 from broca.errors import BadInput
@@ -55,6 +55,7 @@ class Problem:
         others: The tasks that the selection should not affect.
         continuous: Whether every `locate` item has a margin and therefore a probability.
         differentiable: Whether a row can return its gradient.
+        scale: Gate of an ablated component.
         prefix_tokens: Number of tokens with which the prompts of all `locate` items begin, which
             the rows of a mask can share; 0 without a common prefix.
         item_tokens: Mean number of an item's other tokens.
@@ -69,6 +70,7 @@ class Problem:
     others: tuple[OtherTask, ...] = ()
     continuous: bool = False
     differentiable: bool = False
+    scale: float = 0.0
     prefix_tokens: float = 0.0
     item_tokens: float = 1.0
 
@@ -85,6 +87,13 @@ class Problem:
                 "fewer `items` or another method"
             )
         return rows
+
+    def slopes(self, measurement: Measurement) -> NDArray[np.float32]:
+        """Returns the gradients of rows, `(rows, components)`, in units of an ablation.
+
+        Minus them are the changes by ablating each component, to first order.
+        """
+        return (1 - self.scale) * measurement.slopes()
 
     def affordable(self, cost: int, *, fewest: int = 1) -> Ints:
         """Returns the items that the budget allows at `cost` rows each.

@@ -322,8 +322,9 @@ class Journal:
         order = np.argsort(entries["batch"], kind="stable")
         batches, starts = np.unique(entries["batch"][order], return_index=True)
         for batch, rows in zip(batches.tolist(), np.split(order, starts[1:]), strict=False):
-            for _, content in self.lines("contents", "id = ?", batch):
-                values = msgspec.msgpack.decode(zlib.decompress(content), type=list[bytes])
+            if batch:  # 0 are entries that the journal lacks
+                content = zlib.decompress(self.line("contents", batch).content)
+                values = msgspec.msgpack.decode(content, type=list[bytes])
                 for row in rows.tolist():
                     contents[row] = values[entries["place"][row]]
         return contents

@@ -10,14 +10,14 @@ from broca.measurement import Measurement
 
 COUNT = 140
 NEEDED, SHARED, DECOY, BACKUP = [7, 33], 15, 60, 139
-PROBLEM = problem_of(3, COUNT, items=50, k=3, continuous=True, differentiable=True)
+PROBLEM = problem_of(3, COUNT, items=50, k=3, continuous=True, differentiable=True, scale=2.0)
 
 
 def respond(plan):
     """Two components cost the first task log-odds, a third all tasks, and a backup of the first.
 
     The backup has no slope as long as the first is open. A decoy costs most alone and least beside
-    them, so that it joins first and has to be exchanged.
+    them, so that it joins first and has to be exchanged. Ablated outputs are doubled.
     """
     masks, own = plan.masks[plan.mask_index], plan.item_index < 100
     slopes = np.zeros((len(plan), COUNT))
@@ -31,7 +31,7 @@ def respond(plan):
         return Measurement(plan, (drawn < sure).astype(float))
     slopes[own, NEEDED[0]] += 3.0 * masks[own, BACKUP]
     slopes[np.ix_(own, NEEDED)] -= 0.4 * masks[own][:, [DECOY]]
-    gradients = slopes * (sure * (1 - sure))[:, None]
+    gradients = -slopes * (sure * (1 - sure))[:, None]
     return Measurement(plan, sure, gradients.astype(np.float32) if plan.gradients else None)
 
 

@@ -232,7 +232,7 @@ class LossMeasurer:
         self.rows += plan.cost
         measured = yield plan
         sure = np.clip(measured.responses, _EDGE, 1 - _EDGE)
-        slopes = measured.slopes() / (sure * (1 - sure))[:, None]
+        slopes = self.problem.slopes(measured) / (sure * (1 - sure))[:, None]
         others = slopes[items:].mean(axis=0) if self.problem.others else np.zeros(len(mask))
         return slopes[:items].mean(axis=0), others
 
