@@ -1,6 +1,7 @@
 """Neurons are gated at the down projection's input, and their parameters are found."""
 
 import pytest
+import torch
 from models.architectures import BY_NAME, make_model
 from tiny import tiny_tokenizer
 
@@ -40,3 +41,12 @@ def test_parameters_of_a_neuron_are_counted(name, matrices, biases):
     (block, *_) = neuron_blocks(gated.structure)
     width = model.get_input_embeddings().embedding_dim
     assert parameters_of_neuron(model, block) == matrices * width + biases
+
+
+def test_parameters_are_counted_where_neurons_are_at_rest():
+    """Neurons that ReLU sets to zero, of which trained models have many, change no count."""
+    model, gated = wrap("OPT")
+    with torch.no_grad():
+        model.model.decoder.layers[0].fc1.bias[[0, 1, -1]] = -100.0
+    (block, *_) = neuron_blocks(gated.structure)
+    assert parameters_of_neuron(model, block) == 2 * model.config.hidden_size + 1

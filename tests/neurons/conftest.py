@@ -19,15 +19,10 @@ def neurons():
 
 
 def letters(count=8, *, name="letters", start=0):
-    """A task of `count` short examples, every content in two wordings."""
+    """A task of `count` short examples."""
     examples = tuple(
-        {
-            "prompt": f"say {chr(97 + (start + n) % 26)}",
-            "answer": f" {chr(65 + (start + n) % 26)}",
-            "content": f"c{n // 2}",
-            "wording": f"w{n % 2}",
-        }
-        for n in range(count)
+        {"prompt": f"say {chr(97 + n % 26)}", "answer": f" {chr(65 + n % 26)}"}
+        for n in range(start, start + count)
     )
     return Task(name, examples=examples, kind="loglikelihood")
 

@@ -48,12 +48,14 @@ def test_random_sets_match_and_avoid_the_located(matching):
 
 @pytest.mark.parametrize("method", NEURON_METHODS)
 def test_every_method_gives_the_wanted_number(ask, method):
-    """Every method selects `count` neurons, so methods can be compared at equal count."""
-    rule = RuleOptions(count=6, steps=3)
+    """Every method selects `count` neurons, of few or most, and refuses more than there are."""
+    rule = RuleOptions(count=100, steps=3)
     run = ask(letters(6), letters(4, name="others", start=12), rule=rule)
     columns = choose_neurons(run, "letters", method).columns.tolist()
     assert columns == sorted(set(columns))
-    assert len(columns) == 6
+    assert len(columns) == 100
+    with pytest.raises(BadInput, match="`count` 129 is more than"):
+        choose_neurons(replace(run, rule=replace(rule, count=129)), "letters", method)
 
 
 def test_knowledge_neurons_follow_their_two_thresholds(ask):

@@ -46,11 +46,12 @@ def test_each_finds_what_matters(name):
 
 @pytest.mark.parametrize("name", RECOVERIES)
 def test_each_sees_nothing_where_nothing_varies(name):
-    """Equal responses give coefficients of exactly zero."""
+    """Equal responses give coefficients of exactly zero; one that differs gives finite ones."""
     masks, _, _ = problem(masks=20)
     fitted = make_recovery(name).fit(masks, np.full(20, 0.5))
     assert not fitted.coef_.any()
     assert fitted.intercept_ == 0.5
+    assert np.isfinite(make_recovery(name).fit(masks, np.eye(20)[3]).coef_).all()
 
 
 @pytest.mark.parametrize("name", ["ridge", "bayesian", "ard"])
@@ -165,9 +166,7 @@ def test_any_linear_regressor_of_scikit_learn_can_be_passed(recovery):
         ({"recovery": "magic"}, UnknownName, "recovery 'magic' is unknown; use lasso"),
         ({"recovery": Ridge}, BadInput, "an instance"),
         ({"recovery": object()}, BadInput, "is no regressor: Cannot clone"),
-        (
-            {"recovery": "ridge", "intercept": "baseline"}, BadInput, "use intercept=fitted",
-        ),
+        ({"recovery": "ridge", "intercept": "baseline"}, BadInput, "use intercept=fitted"),
     ],
 )  # fmt: skip
 def test_parts_that_do_not_fit_are_refused_before_work_starts(options, kind, message):
@@ -176,8 +175,11 @@ def test_parts_that_do_not_fit_are_refused_before_work_starts(options, kind, mes
         METHODS["cs-stratified"].strategy(options)
 
 
-def test_recovery_without_coefficients_is_refused():
-    """A recovery without `coef_` is refused after its fit, since `coef_` exists only then."""
-    problem, recovery = Problem(30, np.arange(4), 5, 80, 0), KMeans(n_clusters=2)
-    with pytest.raises(BadInput, match="no finite coefficients"):
+@pytest.mark.parametrize(
+    ("recovery", "message"), [(KMeans(2), "no finite coefficients"), (LassoCV(cv=99), "failed: ")]
+)
+def test_recovery_without_coefficients_is_refused(recovery, message):
+    """A recovery without `coef_`, or whose fit fails, is refused after or by its fit."""
+    problem = Problem(30, np.arange(4), 5, 80, 0)
+    with pytest.raises(BadInput, match=message):
         searched("cs-stratified", planted_problem(components=30).run, problem, recovery=recovery)

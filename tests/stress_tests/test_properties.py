@@ -14,36 +14,35 @@ from broca.stress_tests.subject import Operand, PromptPair, TokenizedFamily
 
 
 def test_shares_are_of_the_damage():
-    """A part that restores three of four lost nats has a share of 0.75."""
+    """A part that restores one of five lost nats has a share of 0.2, as unsure as the damage."""
+    damage = np.linspace(1, 9, 40)
 
     def observe(observations):
-        margins = [
-            5.0 if not seen.columns else 1.0 if seen.write == Ablated() else 4.0
-            for seen in observations
-        ]
-        return [np.array([0, -margin] * 2, dtype=np.float32) for margin in margins]
+        lost = [damage * bool(seen.columns) - (seen.write != Ablated()) for seen in observations]
+        return [np.stack([-nats, 0 * nats], axis=1).ravel() for nats in lost]
 
     made = SimpleNamespace(
         names=("L0H1",), columns=(1,), head_dim=4,
-        family=SimpleNamespace(prompts=((1,), (2,)), answers=((3, 4), (3, 4))),
+        family=SimpleNamespace(prompts=((1,),) * 40, answers=((3, 4),) * 40),
     )  # fmt: skip
     (last, before) = properties.reversal(observe, made)
     assert (last.part, before.part) == ("the last token", "all but the last token")
-    assert last.share.value == before.share.value == 0.75
-    assert not properties.reversal(lambda asked: [np.zeros(4, np.float32) for _ in asked], made)
+    assert last.share.value == before.share.value == pytest.approx(0.2)
+    drawn = np.random.default_rng(0).choice(damage, (4000, 40)).mean(axis=1)
+    ends = np.quantile(1 / drawn, [0.025, 0.975])
+    np.testing.assert_allclose([last.share.low, last.share.high], ends, rtol=0.03)
+    assert not properties.reversal(lambda asked: [np.zeros(80) for _ in asked], made)
 
 
 def test_the_same_answer_is_a_control_where_every_pair_has_one():
-    """The control's source is a prompt of the source's operation with the target's answer."""
-    operands = tuple(
-        Operand(
-            {"a": (1, place), "b": (2, place), None: (3, place)},
-            {"a": 10 + place, "b": 13 - place},
-            0,
-        )
-        for place in range(4)
-    )
-    family = TokenizedFamily("mine", ("a", "b"), operands)
+    """The control's source is a prompt of the operation, the target's answer and its template."""
+
+    def operand(place, template):
+        prompts = {"a": (1, place, template), "b": (2, place, template), None: (3, place, template)}
+        return Operand(prompts, {"a": 10 + place, "b": 13 - place}, template)
+
+    others, operands = ([operand(place, template) for place in range(4)] for template in (1, 0))
+    family = TokenizedFamily("mine", ("a", "b"), (*others, *operands))
     two_pairs = SimpleNamespace(
         family=family, columns=(1,), random_sets=(), controls=(), seed=0,
         pairs=(PromptPair(*operands[:2], "a", "b"), PromptPair(*operands[2:], "b", "a")),
@@ -57,7 +56,7 @@ def test_the_same_answer_is_a_control_where_every_pair_has_one():
     shifts = properties.transfer(observe, two_pairs)
     place = [shift.source for shift in shifts].index("the same answer from the other operation")
     # Operands 1 (operation b) and 2 (operation a) answer 12; 3 (a) and 0 (b) answer 13.
-    assert seen[place] == OutputsOf(((1, 2), (2, 0)))
+    assert seen[place] == OutputsOf(((1, 2, 0), (2, 0, 0)))
 
 
 def test_a_self_patch_that_changes_anything_ends_the_test():

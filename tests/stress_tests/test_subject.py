@@ -116,8 +116,10 @@ def test_families_that_make_no_pairs_are_refused(planted):
         choose_pairs(equal, count=16, seed=0)
 
 
-def test_other_components_than_heads_are_refused():
-    """A model whose components are not heads is refused."""
+def test_subjects_without_heads_or_other_families_are_refused(planted):
+    """A model whose components are not heads is refused, and a family as its own control."""
+    with pytest.raises(BadInput, match="have one name"):
+        StressSubject(planted, ("L0H1",), [load_family("letters")] * 2, pairs=16, sets=3, seed=0)
     model = tiny_gated(components="mlp")
     with pytest.raises(BadInput, match="not of mlp"):
         StressSubject(model, ("L0M",), (load_family("letters"),), pairs=16, sets=3, seed=0)

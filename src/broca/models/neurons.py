@@ -100,7 +100,7 @@ def parameters_of_neuron(model: nn.Module, block: NeuronBlock) -> int:
 
 
 def writers(model: nn.Module, block: NeuronBlock) -> dict[nn.Module, dict[int, Tensor]]:
-    """Returns the modules whose outputs write single neurons, and those of three neurons."""
+    """Returns the modules whose outputs write single neurons, and those of three active neurons."""
     outputs: dict[nn.Module, Tensor] = {}
 
     def keep(module: nn.Module, _args: tuple[Any, ...], output: Any) -> Any:
@@ -123,7 +123,8 @@ def writers(model: nn.Module, block: NeuronBlock) -> dict[nn.Module, dict[int, T
         outputs.pop(block.part.module, None)
         neurons = inputs[0].reshape(-1, block.width)
         written: dict[nn.Module, dict[int, Tensor]] = {}
-        for number in {0, 1, block.width - 1}:
+        # a neuron that the activation function sets to zero has no gradient
+        for number in neurons.abs().amax(0).topk(min(3, block.width)).indices.tolist():
             gradients = torch.autograd.grad(
                 neurons[:, number].float().sum(),
                 list(outputs.values()),

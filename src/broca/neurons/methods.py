@@ -46,14 +46,14 @@ def outstanding(scores: NDArray[np.floating], rule: RuleOptions) -> Columns:
     """Returns the neurons that stand out in a vector of scores, sorted."""
     standard = standardized(scores)
     if rule.count is not None:
-        return _highest(standard, rule.count)
+        return _first(np.argsort(-standard, kind="stable"), rule.count)
     return np.flatnonzero(standard > rule.sigma)
 
 
-def _highest(scores: Scores, count: int) -> Columns:
-    if count > len(scores):
-        raise BadInput(f"`count` {count} is more than the model's {len(scores)} neurons")
-    return np.sort(np.argsort(-scores, kind="stable")[:count])
+def _first(order: Columns, count: int) -> Columns:
+    if count > len(order):
+        raise BadInput(f"`count` {count} is more than the model's {len(order)} neurons")
+    return np.sort(order[:count])
 
 
 def random_sets(
@@ -147,7 +147,7 @@ def choose_neurons(
     record = require_neuron_method(method)
     if record.compares and len(run.names) < 2:
         raise BadInput(f"`method` {method} compares with other tasks: name some in `others`")
-    run.stages.enter(f"scoring neurons on {task}")
+    run.run.stages.enter(f"scoring neurons on {task}")
     choice = record.select(run, task)
     if required and not len(choice.columns):
         raise BadInput(
@@ -170,8 +170,7 @@ def _knowledge(run: NeuronRun, task: str) -> Choice:
     columns = np.flatnonzero(votes > _OF_ITEMS)
     if count is not None:
         # many votes are equal: the mean score decides between them
-        order = np.lexsort((-items.scores.mean(axis=0), -votes))[:count]
-        columns = np.sort(order[votes[order] > 0])
+        columns = _first(np.lexsort((-items.scores.mean(axis=0), -votes)), count)
     return Choice(votes.astype(np.float64), columns, items)
 
 
@@ -180,6 +179,10 @@ def _activation(run: NeuronRun, task: str) -> Choice:
     names = (task, *(name for name in run.names if name != task))
     items, *others = [run.item_scores(run.places(name), integrated=False) for name in names]
     compared = items.activations, np.concatenate([other.activations for other in others])
+    if min(map(len, compared)) < 2:
+        raise BadInput(
+            "`method` activation needs two items of the task and of others: more `items`"
+        )
     first, second = (activations.mean(axis=0, dtype=np.float64) for activations in compared)
     variances = [activations.var(axis=0, dtype=np.float64) for activations in compared]
     spread = np.maximum(np.sqrt(sum(variances) / 2), 1e-12)
@@ -192,7 +195,7 @@ def _random(run: NeuronRun, _task: str) -> Choice:
     if count is None:
         raise BadInput("`method` random draws a number of neurons: give `count`")
     scores = np.random.default_rng([run.seed, 5]).random(neurons)
-    return Choice(scores, _highest(scores, count))
+    return Choice(scores, _first(np.argsort(-scores), count))
 
 
 NEURON_METHODS = {

@@ -20,7 +20,6 @@ from broca.neurons.methods import Choice, Columns, standardized
 from broca.options import EraseOptions, LocateOptions, RuleOptions, flat
 from broca.results.base import Interval, ModelInfo
 from broca.results.neurons import LocatedNeuron, NeuronSet
-from broca.runs.progress import Stages
 from broca.runs.run import Run, model_info
 from broca.runs.session import open_run
 from broca.runs.task_sets import Part, other_tasks
@@ -168,11 +167,6 @@ class NeuronRun:
         """The names of the tasks, the verb's own first."""
         return tuple(self.run.tasks.benchmarks)
 
-    @property
-    def stages(self) -> Stages:
-        """The stages of the run."""
-        return self.run.stages
-
     def places(self, name: str, part: Part = "locate") -> ItemPlaces:
         """Returns the positions of a task's items of a part."""
         return self.run.tasks.places[part][name]
@@ -215,7 +209,7 @@ class NeuronRun:
             sets: Neurons whose activations are multiplied, at every token.
             factor: Factor of the activations: 0 erases, 2 amplifies.
         """
-        plan = replace(Plan.crossed(self.neurons.masks(sets), places), scale=_scale(factor))
+        plan = replace(Plan.crossed(self.neurons.masks(sets), places), scale=factor)
         shape = (len(sets), len(places))
         tokens = np.array([len(gold.continuation) for gold in self.golds(places)])
         margins = self.run.measure(replace(plan, response="margin")).responses
@@ -228,9 +222,8 @@ class NeuronRun:
 
     def lost(self, name: str, before: Values, after: Values) -> Interval:
         """Returns the loss of a task's score between responses to its `report` items."""
-        aggregate = self.run.tasks.trial().aggregation(name, before)
-        seed = [self.seed, _INTERVALS]
-        return bootstrap_interval(before, after, seed=seed, aggregate=aggregate)
+        own = self.run.tasks.trial().aggregation(name, before)
+        return bootstrap_interval(before, after, seed=[self.seed, _INTERVALS], aggregate=own)
 
     def score(self, name: str, values: Values) -> Interval:
         """Returns a task's score from responses to its `report` items, as its metric counts."""
@@ -282,9 +275,3 @@ class NeuronRun:
         """Ends the run, and returns its settings."""
         self.run.finish()
         return {name: value for name, value in self.run.settings.items() if name != "verb"}
-
-
-def _scale(factor: float) -> float:
-    if not np.isfinite(factor) or factor == 1:
-        raise BadInput(f"the factor of neurons must be a number other than 1, not {factor:g}")
-    return factor

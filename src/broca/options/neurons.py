@@ -48,20 +48,16 @@ class DataOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for pair in self._pairs():
-            if not all(pair):
-                raise BadInput(
-                    f"`fields` '{self.fields}' is not of the form prompt=COLUMN,answer=COLUMN"
-                )
+        if not all(map(all, self.columns.items())):
+            raise BadInput(
+                f"`fields` '{self.fields}' is not of the form prompt=COLUMN,answer=COLUMN"
+            )
 
     @property
     def columns(self) -> dict[str, str]:
         """The columns by what they hold: `prompt` and `answer`."""
-        return dict(self._pairs())
-
-    def _pairs(self) -> list[tuple[str, str]]:
         parts = [part.partition("=") for part in self.fields.split(",") if part.strip()]
-        return [(name.strip(), column.strip()) for name, _, column in parts]
+        return {name.strip(): column.strip() for name, _, column in parts}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,11 +87,9 @@ class _OnTask(Options):
     run_options: NeuronRunOptions = field(default_factory=NeuronRunOptions)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LocateOptions(_OnTask):
     """Locate the neurons that a data set has in common."""
-
-    _: KW_ONLY
 
     method: str = "cnl"
     """{neuron_methods}."""
@@ -106,11 +100,9 @@ class LocateOptions(_OnTask):
     rule_options: RuleOptions = field(default_factory=RuleOptions)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EraseOptions(_OnTask):
     """Erase located neurons, and as many random ones, on held-out items of all tasks."""
-
-    _: KW_ONLY
 
     methods: Names = "cnl"
     """Methods to compare, joined by commas, with sets of the first method's size:
@@ -127,3 +119,8 @@ class EraseOptions(_OnTask):
 
     draw_options: DrawOptions = field(default_factory=DrawOptions)
     rule_options: RuleOptions = field(default_factory=RuleOptions)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not math.isfinite(self.factor) or self.factor == 1:
+            raise BadInput(f"`factor` must be a number other than 1, not {self.factor:g}")

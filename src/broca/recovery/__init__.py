@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from broca.errors import BadInput, UnknownName, first_line, require_known
-from broca.measurement import Floats
+from broca.measurement import Bools, Floats
 from broca.plugins import Plugins
 
 
@@ -86,13 +86,18 @@ def recovery_name(recovery: Any) -> str:
     return recovery if isinstance(recovery, str) else " ".join(repr(recovery).split())
 
 
-def coefficients(fitted: Any, components: int, *, name: str) -> Floats:
-    """Returns the coefficient of each component from a fitted recovery.
+def coefficients(recovery: Any, masks: Bools, responses: Floats, *, name: str) -> Floats:
+    """Fits a recovery, and returns the coefficient of each component.
 
     Raises:
-        BadInput: It has no coefficients, or not one finite number for each component.
+        BadInput: The fit fails, or gives not one finite coefficient for each component.
     """
-    effects = np.asarray(getattr(fitted, "coef_", ()), dtype=float).ravel()
+    components = masks.shape[1]
+    try:
+        recovery.fit(masks, responses)
+    except ValueError as error:
+        raise BadInput(f"recovery {name} failed: {first_line(error)}: use another") from error
+    effects = np.asarray(getattr(recovery, "coef_", ()), dtype=float).ravel()
     if len(effects) != components or not np.isfinite(effects).all():
         raise BadInput(
             f"recovery {name} gave no finite coefficients (coef_) of the {components} components: "

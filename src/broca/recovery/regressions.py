@@ -66,8 +66,8 @@ class _Linear(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
 class Standardized(_Linear):
     """A scikit-learn regression on standardized responses, with zero effects for too few data.
 
-    If all responses are equal or there are fewer than `fewest` masks, all coefficients are zero:
-    cross-validation would fail or divide by zero.
+    If all responses are equal, cross-validation fails or there are fewer than `fewest` masks, all
+    coefficients are zero.
 
     Args:
         inner: The regression, with `coef_` and `intercept_` after its fit.
@@ -94,11 +94,16 @@ class Standardized(_Linear):
         self.inner_ = clone(self.inner)
         if self.baseline is not None:
             self.inner_.set_params(fit_intercept=False)
-        with warnings.catch_warnings():
-            # at the ends of a path a fit may stop early or add nothing: other fits are chosen
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        # at the ends of a path a fit may stop early or add nothing: other fits are chosen
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             warnings.simplefilter("ignore", RuntimeWarning)
-            self.inner_.fit(matrix, (y - center) / spread)
+            try:
+                self.inner_.fit(matrix, (y - center) / spread)
+            except ValueError:
+                if matrix.shape[1] < 2:
+                    raise
+                self.inner_ = None  # a pursuit fails where the responses beside a fold are equal
+                return self
         self.coef_ = np.asarray(self.inner_.coef_, dtype=float) * spread
         self.intercept_ = float(center + self.inner_.intercept_ * spread)
         return self
@@ -127,9 +132,8 @@ class NonPositiveLasso(_Linear):
         self.coef_, self.intercept_ = np.zeros(matrix.shape[1]), float(y.mean())
         if y.std() == 0 or len(y) < 10:
             return self
-        with warnings.catch_warnings():
-            # at the smallest penalties the path may stop early: another penalty is chosen
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        # at the smallest penalties the path may stop early: another penalty is chosen
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             if self.penalty is None:
                 inner = LassoCV(cv=5, alphas=20, positive=True)
                 self.penalty_ = float(inner.fit(matrix, -y).alpha_)

@@ -93,9 +93,7 @@ def uncertainty(
     selected = np.zeros(matrix.shape[1])
     for _ in range(resamples):
         rows = rng.integers(len(y), size=len(y))
-        effects = coefficients(
-            settled.fit(matrix[rows], y[rows]), len(selected), name="of a resample"
-        )
+        effects = coefficients(settled, matrix[rows], y[rows], name="of a resample")
         first = np.argsort(effects, kind="stable")[:k]
         selected[first[effects[first] < 0]] += 1
     return {

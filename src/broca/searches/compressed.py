@@ -70,8 +70,7 @@ def rank_by_regression(
     estimator = make_recovery(recovery, baseline=baseline is not None)
     if baseline is not None:
         estimator.set_params(baseline=baseline)
-    estimator.fit(masks, responses)
-    effects = coefficients(estimator, masks.shape[1], name=recovery_name(recovery))
+    effects = coefficients(estimator, masks, responses, name=recovery_name(recovery))
     selected, reason = most_negative(effects, problem.k), NO_EFFECT
     statistics: dict[str, Any] = {}
     if resamples:

@@ -111,11 +111,7 @@ class Patcher:
 
     def _head(self, state: State, column: int) -> Tensor:
         """Returns a view of the outputs of a head, `(prompts, tokens, width)`."""
-        point = next(
-            point
-            for point in self.model.points
-            if point.first_column <= column < point.first_column + point.units
-        )
+        point = next(point for point in self.model.points if column < point.columns.stop)
         by_head = state[point].view(*state[point].shape[:2], point.units, -1)
         return by_head[:, :, column - point.first_column]
 

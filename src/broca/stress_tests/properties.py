@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import cycle, islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from broca.errors import SelfTestFailed
-from broca.measurement import Observation
+from broca.measurement import Ints, Observation
 from broca.results.base import Interval
 from broca.results.stress_test import Necessity, Probe, Reversal, Shift, StressLabel
 from broca.stress_tests.patcher import (
@@ -23,7 +24,7 @@ from broca.stress_tests.patcher import (
     Write,
 )
 from broca.stress_tests.subject import PromptPair, StressSubject, TokenizedFamily
-from broca.verification.statistics import Values, bootstrap_interval
+from broca.verification.statistics import Aggregate, Values, bootstrap_interval
 
 SUBSPACE = 4
 """Number of dimensions of the restored low-rank part."""
@@ -128,8 +129,13 @@ def reversal(observe: Observe, subject: StressSubject) -> tuple[Reversal, ...]:
     damage = _interval(intact - ablated)
     if damage.low <= 0:
         return ()
+    of_mean = (intact - ablated) / damage.value
+
+    def share(undone: Values, drawn: Ints) -> float:
+        return float(undone.mean() / of_mean[drawn].mean())  # the damage varies with the draw too
+
     return tuple(
-        Reversal(name, _interval((margins - ablated) / damage.value))
+        Reversal(name, _interval((margins - ablated) / damage.value, share))
         for name, margins in zip(parts, restored, strict=True)
     )
 
@@ -167,7 +173,8 @@ def transfer(observe: Observe, subject: StressSubject) -> tuple[Shift, ...]:
         [
             operand.prompts[pair.source_operation]
             for operand in operands
-            if operand.answers[pair.source_operation] == pair.target.answers[pair.target_operation]
+            if operand.template == pair.target.template
+            and operand.answers[pair.source_operation] == pair.target.answers[pair.target_operation]
         ]
         for pair in pairs
     ]
@@ -177,9 +184,7 @@ def transfer(observe: Observe, subject: StressSubject) -> tuple[Shift, ...]:
     if subject.controls:
         unrelated = subject.controls[0]
         prompts = unrelated.prompts[: len(unrelated.operands)]  # prompts of its first operation
-        writes["an unrelated family"] = OutputsOf(
-            tuple(prompts[number % len(prompts)] for number in range(len(pairs)))
-        )
+        writes["an unrelated family"] = OutputsOf(tuple(islice(cycle(prompts), len(pairs))))
     writes["noise of the same norm"] = Noise(real.sources, subject.seed)
     arms = [*((columns, write) for write in writes.values())]
     arms += [(random_set, real) for random_set in subject.random_sets]
@@ -288,5 +293,5 @@ def _log_probs(
     return [vector.reshape(len(prompts), -1) for vector in observe(observations)]
 
 
-def _interval(values: Values) -> Interval:
-    return bootstrap_interval(values, np.zeros_like(values))
+def _interval(values: Values, aggregate: Aggregate | None = None) -> Interval:
+    return bootstrap_interval(values, np.zeros_like(values), aggregate=aggregate)

@@ -295,6 +295,8 @@ class StressSubject:
             tokenized(texts, model.tokenizer, limit=pairs) for texts in families
         )
         self.pairs = choose_pairs(self.family, count=pairs, seed=seed)
+        if len({family.name for family in families}) < len(families):
+            raise BadInput("two of the families have one name: give other ones as `control`")
         self.settings = {
             "verb": "stress", "heads": list(names),
             "families": [family.name for family in families],

@@ -43,15 +43,13 @@ def erase(options: EraseOptions) -> Erasure:
             if equal is run:
                 equal = replace(run, rule=replace(run.rule, count=len(choice.columns)))
             sets[method] = choice.columns
-        notes = [f"{method} selected no neuron" for method in sets if not len(sets[method])]
-        sets = {method: columns for method, columns in sets.items() if len(columns)}
         lines = _erased(run, sets, options.draw_options, options.factor)
         neurons = {method: run.neurons.names(columns) for method, columns in sets.items()}
         return Erasure(
             model=run.neurons.info(),
             settings={**run.ended(), "neurons": neurons},
             result=lines,
-            notes=(*run.notes(), *notes),
+            notes=run.notes(),
         )
 
 
@@ -66,7 +64,7 @@ def _erased(
     ]
     lines = []
     for name in run.names:
-        run.stages.enter(f"erasing on {name}")
+        run.run.stages.enter(f"erasing on {name}")
         places = run.places(name, "report")
         intact, after = run.scaled(places, [EMPTY]), run.scaled(places, arms, factor)
         before, likelihood = intact.scores[0], intact.log_probability[0]
