@@ -18,7 +18,7 @@ from pathlib import Path
 import broca
 from broca.errors import BrocaError
 from broca.results.files import encode
-from broca.runs.task_sets import listed
+from broca.tasks import listed
 from broca.verification.statistics import share_interval
 
 

@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import broca
 from broca.components import Component, ComponentSet
-from broca.errors import EXIT_CODES, BrocaError
+from broca.errors import EXIT_CODES, BadInput, BrocaError
 from broca.results.files import decode
 from broca.results.localization import Localization
 from broca.runs.folder import RunFolder
+from broca.tasks import Catalog
 
 DOCS = Path(__file__).parent.parent / "docs" / "errors.md"
 VALUES = st.recursive(
@@ -36,6 +38,17 @@ def test_docs_hold_every_error_and_exit_code():
         assert written[error.__name__][1::2] == [cause, str(error.exit_code)]
         assert written[error.__name__][2].endswith(".")
     assert codes == set(EXIT_CODES) - {0}
+
+
+def test_what_is_no_path_or_may_not_be_read_is_refused(tmp_path, monkeypatch):
+    """A number, and a folder without the right to read it, are refused in one line."""
+    readers = (broca.report, broca.view, broca.read, broca.inspect_journal, Catalog)
+    for call in (*readers, broca.Workspace):
+        with pytest.raises(BadInput, match=r"5 cannot be opened .*not int"):
+            call(5)
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(BadInput, match=r"cannot be opened \(you may not read it\)"):
+        broca.read(tmp_path)
 
 
 @settings(max_examples=100, deadline=None)

@@ -26,10 +26,8 @@ def test_python_example_runs(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "broca-out" / "report.html").is_file()
 
 
-def test_public_names_exist():
-    """Every name in `__all__` exists and is listed by `dir`; others raise `AttributeError`."""
-    for name in broca.__all__:
-        assert getattr(broca, name) is not None
+def test_public_names_are_listed():
+    """`dir` lists the public names; others raise `AttributeError`."""
     assert set(dir(broca)) == set(broca.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = broca.nothing

@@ -9,7 +9,7 @@ indices count from 0.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -106,13 +106,11 @@ class Component:
         Raises:
             BadInput: The text is not the name of any kind of component.
         """
-        match = _NAME.fullmatch(name.strip())
+        match = _NAME.fullmatch(str(name).strip())
         layer, letter, index = match.groups() if match else ("", "", "")
         kind = _KIND_OF_LETTER.get(letter)
         if not layer or kind is None or NAMINGS[kind].single == bool(index):
-            raise BadInput(
-                f"'{name.strip()}' is not a component name: head 3 of layer 12 is written L12H3"
-            )
+            raise BadInput(f"'{name}' is not a component name: head 3 of layer 12 is written L12H3")
         return cls(int(layer), kind, int(index) if index else None)
 
 
@@ -135,9 +133,6 @@ class ComponentSet(Sequence[Component]):
 
     def __getitem__(self, key):  # type: ignore[no-untyped-def]  # overloads would say no more
         return self.components[key]
-
-    def __iter__(self) -> Iterator[Component]:
-        return iter(self.components)
 
     @cached_property
     def names(self) -> tuple[str, ...]:

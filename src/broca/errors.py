@@ -139,7 +139,7 @@ def require_package(name: str, need: str, extra: str) -> Any:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Returns "; did you mean 'x'?" for the known name closest to `name`, or an empty string."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    close = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
     return f"; did you mean '{close[0]}'?" if close else ""
 
 

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from broca.errors import BadInput
+from broca.errors import BadInput, first_line
 
 SHIPPED_MODELS = ("reference", "reference-small", "planted")
 """Names of the models that are part of the package; a folder of this name is `./NAME`."""
@@ -24,6 +24,24 @@ PREFIX = "data:"
 
 _NAMED: ContextVar[tuple[Path, ...] | None] = ContextVar("named", default=None)
 """The paths that the call of a verb names; None outside of verbs, where Python code names them."""
+
+
+def place_of(path: str | os.PathLike[str]) -> Path:
+    """Returns the place that a path means, with the user's home for `~`.
+
+    Raises:
+        BadInput: It is no path, or what it means cannot be looked up.
+    """
+    try:
+        place = Path(path).expanduser()
+        if place.exists() and not os.access(place, os.R_OK):
+            raise PermissionError("you may not read it")
+    except (TypeError, RuntimeError, OSError) as error:
+        why = getattr(error, "strerror", None) or first_line(error)
+        raise BadInput(
+            f"{path!r} cannot be opened ({why}): give a file or folder that you may read"
+        ) from error
+    return place
 
 
 @contextmanager

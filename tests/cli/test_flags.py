@@ -7,11 +7,10 @@ import pytest
 from cli.running import printed
 from cyclopts import CycloptsError
 
-from broca.cli.commands import flags_of, make_app
+from broca.cli.commands import make_app
 from broca.cli.help import SHIPPED
 from broca.cli.wording import in_flags
 from broca.engine.ablation import ABLATIONS
-from broca.errors import BadInput
 from broca.integrations.tracking import TRACKERS
 from broca.models.gates import KINDS
 from broca.options import AblationOptions, Options, SearchOptions
@@ -118,15 +117,6 @@ def test_words_that_fit_nothing_are_refused(app, words):
     """Positions are required, whole numbers are not rounded, Python's keywords are no flags."""
     with pytest.raises(CycloptsError):
         run(app, *words)
-    assert not calls
-
-
-def test_what_an_option_class_refuses_is_refused(app):
-    """The message names the option; `flags_of` gives its flag."""
-    with pytest.raises(BadInput, match="`k` must be at least 1"):
-        run(app, "draw", "house", "--k", "0")
-    flags = flags_of(draw)
-    assert (flags["k"], flags["name"]) == ("--k", "NAME")
     assert not calls
 
 

@@ -19,6 +19,8 @@ ADDITION = "localize reference --task addition"
 REFUSED = [
     ("localize ./nowhere --task addition", "folder './nowhere' does not exist"),
     ("localize reference --task additoin", "did you mean 'addition'"),
+    (f"localize reference --task {'x' * 300}.jsonl", "cannot be opened .File name too long"),
+    ("verify ~none-such/x", "cannot be opened .Could not determine home directory"),
     ("localize reference --task calls --others '' --rows 50", "--rows 50 is too few"),
     ("localize reference --task mbpp --others ''", r"off by default.*--allow-code.*docs/sandbox"),
     (f"{ADDITION} --k 0", "--k must be at least 1"),
@@ -45,7 +47,7 @@ REFUSED = [
     (f"{ADDITION} --components hats", "did you mean 'heads'"),
     (f"{ADDITION} --components experts", "no experts were found"),
     (f"{ADDITION} --log wandbb", "--log 'wandbb' is unknown; did you mean 'wandb'"),
-    ("report '~no such user/run'", "home folder is unknown"),
+    ("report '~no such user/run'", "home directory"),
     (f"{ADDITION} --others \udcff", r"not UTF-8 .*rename it"),
     ("neurons erase reference --task capitals --matching x", "--matching"),
     ("neurons locate reference --task data:none --fields x", "--fields"),

@@ -13,7 +13,7 @@ TEMPLATE = {"chat_template": True}
     [
         (TaskOptions, {"limit": 2.5}, "`limit` must be"),
         (TaskOptions, {"metric": " "}, "`metric` is empty"),
-        (TaskOptions, {"reference": "golden"}, "`reference` 'golden' is unknown"),
+        (TaskOptions, {"reference": 5}, "`reference` '5' is unknown"),
         (TaskOptions, {"gen_kwargs": "max_gen_tok=3"}, "did you mean 'max_gen_toks'"),
         (TaskOptions, {"gen_kwargs": "max_gen_toks=0"}, "a number of tokens, not '0'"),
         (TaskOptions, {"gen_kwargs": "max_gen_toks=many"}, "a number of tokens, not 'many'"),

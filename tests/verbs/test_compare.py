@@ -116,7 +116,7 @@ def test_generations_are_compared_by_accuracy(tmp_path):
         broca.compare(*models, tasks=task, items=12, limit=10, rows=60, response="margin")
     task = own_task(tmp_path, ({"prompt": f"{n} and", "answer": " x"} for n in range(24)))
     with pytest.raises(BadInput, match="6 items for the masks: a comparison needs 10"):
-        broca.compare(*models, tasks=task)
+        broca.compare(list(models), tasks=task)
 
 
 @pytest.mark.parametrize(

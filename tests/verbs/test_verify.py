@@ -8,16 +8,18 @@ from capabilities import TASKS
 from claims import claimed
 from independent import zeroed_by_hand
 from journals import totals
+from results.samples import make_result
 from verbs.run_folders import localize_into
 
 import broca
 from broca.components import Component
 from broca.errors import BadInput, UnknownName
+from broca.options import VerifyOptions
 from broca.results.files import decode, encode
 from broca.runs.run import Run
 from broca.runs.workspace import Workspace
-from broca.tasks import TaskOptions
-from broca.verbs.verify import verify
+from broca.tasks import Task, TaskOptions
+from broca.verbs.verify import claim_of, verify
 from broca.verification import Scope, most_rows
 
 SMALL = Scope(
@@ -179,6 +181,17 @@ def test_bad_input_is_refused(planted, changes, error, message):
     with pytest.raises(error, match=message):
         verify(planted, **call, on_progress=lambda stage, _: stages.append(stage))
     assert not any(stage.startswith(("scoring", "verifying")) for stage in stages)
+
+
+def test_names_are_lists_texts_and_results():
+    """Heads and neurons of any form become one text of names, and one task a list of one."""
+    own = Task.from_examples([{"prompt": "a", "answer": " b"}], name="own")
+    many = [f"L0N{index}" for index in range(80)]  # longer than the name of a file can be
+    run, named = make_result(), ["L1H2", "L0H0", *many]
+    for neurons in (many, "+".join(many)):
+        given = VerifyOptions("m", task="sorting", heads=run, neurons=neurons, same_skill=own)
+        options, _ = claim_of(given)
+        assert (options.heads, options.same_skill) == ("+".join(named), [own])
 
 
 @pytest.mark.long

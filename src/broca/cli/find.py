@@ -7,11 +7,11 @@ from ast import literal_eval
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from broca.cli.keeping import OutputOptions, SharedOutput, kept_result, show_kept
 from broca.errors import BadInput, NotReproduced
+from broca.known_paths import place_of
 from broca.options import (
     AtlasOptions,
     CompareOptions,
@@ -59,7 +59,7 @@ def localize(
     result, files = kept_result("localize", options, out, output)
     try:
         if claim:
-            Claim.of(result).save(Path(out).expanduser())
+            Claim.of(result).save(place_of(out))
     finally:  # a result that cannot be claimed is shown all the same
         show_kept(result, files[-1], output, then=f"broca explore {shlex.quote(out)}")
 
@@ -90,10 +90,7 @@ def verify(
     Args:
         out: Folder for verification.json; default: the run's.
     """
-    claimed = options.heads is not None or options.neurons is not None
-    if claimed and options.task is None:
-        raise BadInput("`heads` and `neurons` need the `task` for which they are claimed")
-    _show_beside("verify", options, out, output, of_run=not claimed)
+    _show_beside("verify", options, out, output)
 
 
 def replicate(
@@ -104,10 +101,7 @@ def replicate(
     Args:
         out: Folder for replication.json; default: the claim's.
     """
-    from broca.results.claim import Claim
-
-    Claim.read(options.claim)  # refused before the out folder is made
-    place = Path(options.claim).expanduser()
+    place = place_of(options.claim)
     folder = out or str(place if place.is_dir() else place.parent)
     result, files = kept_result("replicate", options, folder, output)
     show_kept(result, files[-1], output, then=f"broca view {shlex.quote(folder)}")
@@ -123,16 +117,15 @@ def stress(
     Args:
         out: Folder for stress.json; default: the run's, or broca-out.
     """
-    _show_beside("stress", options, out, output, of_run=options.heads is None)
+    _show_beside("stress", options, out, output)
 
 
-def _show_beside(
-    verb: str, options: Any, out: str | None, output: SharedOutput, of_run: bool
-) -> None:
+def _show_beside(verb: str, options: Any, out: str | None, output: SharedOutput) -> None:
     """Shows the result of a verb about a run, which is kept beside it, or about a model."""
     from broca.results.localization import Localization
     from broca.runs.folder import options_of_run
 
+    of_run = options.heads is None and getattr(options, "neurons", None) is None
     if of_run:
         Localization.read(options.target)  # refused before the out folder is made
         options = replace(options, run_options=options_of_run(options.target, options.run_options))

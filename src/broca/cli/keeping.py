@@ -14,6 +14,7 @@ from broca.cli.output import out_folder, show
 from broca.cli.progress import PrintOptions, ProgressDisplay
 from broca.cli.wording import tell
 from broca.errors import BadInput
+from broca.known_paths import place_of
 from broca.options import Options, flat
 from broca.options.base import HIDDEN, shown_as
 
@@ -77,7 +78,7 @@ def kept_result(
     from broca.results.reading import read
     from broca.runs import folder as folders
 
-    place, fresh = Path(folder).expanduser(), output.fresh
+    place, fresh = place_of(folder), output.fresh
     files = () if fresh else folders.finished_files(place, verb, options)
     if files:
         with suppress(BadInput):  # an edited file is written again

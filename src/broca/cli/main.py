@@ -101,11 +101,6 @@ def main() -> NoReturn:
         name = error.object[max(0, error.start - 20) : error.end]
         tell(f"broca: a name is not UTF-8 ({name!r}), which no result can hold: rename it")
         sys.exit(2)
-    except RuntimeError as error:
-        if "home directory" not in str(error):  # of a path that begins with ~
-            raise
-        tell("broca: a path begins with ~ or ~USER, whose home folder is unknown: write it in full")
-        sys.exit(2)
     except KeyboardInterrupt:
         tell("broca: interrupted")
         sys.exit(130)

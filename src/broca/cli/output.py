@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from broca.cli.wording import plainly, tell, wrapped
 from broca.errors import BrocaError
+from broca.known_paths import place_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -163,7 +164,7 @@ def out_folder(out: str | Path) -> Iterator[Path]:
     """Creates an out folder; a command that is refused leaves none that was not there before."""
     from broca.results.files import check_out_folder
 
-    place = Path(out).expanduser()
+    place = place_of(out)
     new = [folder for folder in (place, *place.parents) if not folder.exists()]
     try:
         yield check_out_folder(out)

@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
@@ -14,6 +13,7 @@ from broca.cli.keeping import measuring
 from broca.cli.output import print_result, print_text
 from broca.cli.progress import PrintOptions, ProgressDisplay, ProgressPrint
 from broca.cli.wording import printable, say, tell
+from broca.known_paths import place_of
 from broca.options import ChatOptions, ExploreOptions, ExportOptions, ReproduceOptions
 from broca.options.base import ON
 
@@ -49,7 +49,7 @@ def export(options: ExportOptions, *, prints: PrintOptions = PrintOptions()) -> 
     import broca
 
     with ExitStack() as opened:
-        if options.check and options.heads is None and Path(options.target).expanduser().is_dir():
+        if options.check and options.heads is None and place_of(options.target).is_dir():
             _, within = opened.enter_context(measuring(options.target, options, prints))
         else:
             within = {"on_progress": opened.enter_context(closing(ProgressDisplay(prints)))}

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from broca.errors import BadInput
+from broca.known_paths import place_of
 from broca.models import GatedModel, holds_model
 from broca.results.atlas import Atlas
 from broca.results.comparison import ComparedSelection
 from broca.results.localization import Localization
 from broca.results.reading import read
-from broca.runs.task_sets import listed
-from broca.tasks import Task
+from broca.tasks import Task, listed
 
 Comparable = str | Path | GatedModel | Localization | Atlas
 """A model, its name, or a result or its folder, which mean their model and selections."""
@@ -58,7 +58,7 @@ class ComparedSubject:
         """
         place = None
         if isinstance(compared, str | Path):
-            place = Path(compared).expanduser()
+            place = place_of(compared)
             if not place.exists() or holds_model(place):
                 return cls(str(compared), str(compared))
             result = read(place)
@@ -158,7 +158,7 @@ def tasks_of(
         BadInput: There are no tasks.
     """
     if tasks:
-        return tuple(dict.fromkeys(listed(tasks) if isinstance(tasks, str) else tasks))
+        return tuple(dict.fromkeys(listed(tasks)))
     of_results = [subject.tasks for subject in subjects if subject.tasks]
     names = tuple(dict.fromkeys(name for tasks in of_results for name in tasks))
     if any(len(tasks) > 1 for tasks in of_results):
@@ -194,6 +194,6 @@ def selections_of(
     ]
     if heads:
         words = heads.split("+") if isinstance(heads, str) else heads
-        names = tuple(dict.fromkeys(word.strip() for word in words if word.strip()))
+        names = tuple(dict.fromkeys(filter(None, (str(word).strip() for word in words))))
         selections.append(ComparedSelection("given", None, None, names))
     return tuple(selections)

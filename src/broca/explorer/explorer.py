@@ -13,6 +13,7 @@ import torch
 from broca.errors import BadInput
 from broca.explorer.generator import Generator, Stream
 from broca.explorer.measurer import Measurer, Verify
+from broca.known_paths import place_of
 from broca.models import GatedModel, holds_model
 from broca.options import RunOptions
 from broca.results.atlas import Atlas
@@ -62,7 +63,7 @@ class ExplorerSubject:
         Raises:
             BadInput: The result in the file or folder has no components.
         """
-        path = Path(model_or_run).expanduser()
+        path = place_of(model_or_run)
         if (
             holds_model(path)
             or not path.exists()

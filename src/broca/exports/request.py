@@ -12,6 +12,7 @@ from torch import Tensor
 from broca.components import Component
 from broca.engine import Ablation
 from broca.errors import BadInput, UnsupportedModel
+from broca.known_paths import place_of
 from broca.models import GatedModel, GatePoint, fingerprint, holds_model, kinds_of
 from broca.options import ModelOptions, TaskOptions
 from broca.published import is_published, published_heads
@@ -232,7 +233,7 @@ def _read(path: str | Path) -> Selected:
     Raises:
         BadInput: The folder contains no result with components to export.
     """
-    place = Path(path).expanduser()
+    place = place_of(path)
     if not place.exists() or holds_model(place):
         raise BadInput(
             f"'{path}' is not a folder of a run, and no components are named: give `heads` such as "

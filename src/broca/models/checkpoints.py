@@ -34,7 +34,7 @@ from broca.errors import (
     nearest,
     require_package,
 )
-from broca.known_paths import PACKAGED_MODELS, SHIPPED_MODELS
+from broca.known_paths import PACKAGED_MODELS, SHIPPED_MODELS, place_of
 from broca.limits import time_limit
 from broca.models.gguf_files import GGUFFile, gguf_place
 from broca.models.structure import text_config
@@ -122,7 +122,7 @@ def adapter_in(folder: Path) -> AdapterFiles | None:
 
 def _adapter(name: str, *, revision: str | None, offline: bool) -> AdapterFiles | None:
     """Returns the adapter that a name means, of a folder or on the hub; None if it means none."""
-    path = Path(name).expanduser()
+    path = place_of(name)
     if name in SHIPPED_MODELS or name in PACKAGED_MODELS or path.is_file():
         return None
     if path.is_dir() or not _may_be_on_hub(name):
@@ -398,7 +398,7 @@ def _source(name: str) -> Path | str:
     """Returns the local folder that `name` means, or the hub id."""
     if name in SHIPPED_MODELS:
         return shipped_model_folder(name)
-    path = Path(name).expanduser()
+    path = place_of(name)
     if path.is_dir():
         if (path / _ADAPTER).is_file():
             raise BadInput(

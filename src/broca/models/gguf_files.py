@@ -15,7 +15,7 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.utils import cached_file
 
 from broca.errors import BadInput, MissingExtra, UnsupportedModel, first_line, require_package
-from broca.known_paths import PACKAGED_MODELS
+from broca.known_paths import PACKAGED_MODELS, place_of
 
 _LLAMA_3 = {
     "rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0,
@@ -46,7 +46,7 @@ def gguf_place(name: str) -> tuple[Path | str, str] | None:
         MissingExtra: The package of a model is not installed.
         BadInput: The folder holds several files, or the file is a part of one.
     """
-    path = Path(name).expanduser()
+    path = place_of(name)
     place: Path | str
     place, _, file = name.rpartition(":")
     if name in PACKAGED_MODELS:

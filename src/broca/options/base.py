@@ -38,9 +38,6 @@ def _whole(_: Any, tokens: Any) -> int:
         raise ValueError(f"'{tokens[0].value}' is not a whole number") from None
 
 
-FLAT = Parameter(name="*")
-"""The fields of a class are flags without a prefix."""
-
 WHOLE = Parameter(converter=_whole)
 """A flag that is a whole number."""
 
@@ -263,8 +260,8 @@ def _checked(name: str, hint: Any, value: Any) -> Any:
     """
     if _group(hint) is not None:
         return value
-    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
-        value = value.item()
+    if hasattr(value, "tolist"):
+        value = value.tolist()
     elif isinstance(value, os.PathLike):
         value = os.fspath(value)
     try:

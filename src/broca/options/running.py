@@ -182,8 +182,9 @@ class TaskOptions(Options):
             )
         if self.chat_template_date is not None:
             require_day(self.chat_template_date, used=self.chat_template)
-        if isinstance(self.reference, str) and not (
-            self.reference in ("own", "gold") or ":" in self.reference
+        if not callable(self.reference) and not (
+            isinstance(self.reference, str)
+            and (self.reference in ("own", "gold") or ":" in self.reference)
         ):
             raise BadInput(
                 f"`reference` '{self.reference}' is unknown"

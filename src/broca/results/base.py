@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from broca.errors import BadInput, BrocaError, first_line, require_known
+from broca.known_paths import place_of
 from broca.results import files
 
 if TYPE_CHECKING:
@@ -291,10 +292,12 @@ class Result(ABC):
         Raises:
             BadInput: The file does not exist, or contains something else.
         """
-        path = Path(path)
+        path = place_of(path)
         file = path / cls.FILE if path.is_dir() and cls.FILE else path
         if not file.is_file():
-            hints = {"result.json": ", or name `heads`", "claim.json": ", with `claim`"}
+            hints = {
+                "result.json": ", or name `heads`", "claim.json": ", as `broca localize --claim`"
+            }  # fmt: skip
             told = hints.get(cls.FILE, "")
             raise BadInput(
                 f"'{file}' does not exist: run `{cls.VERB}` first and let it finish{told}"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from broca.errors import BadInput
+from broca.known_paths import place_of
 
 if TYPE_CHECKING:
     from broca.results.base import Result
@@ -125,12 +127,10 @@ def check_out_folder(out: str | Path) -> Path:
     Raises:
         BadInput: The folder cannot be created or written.
     """
-    folder = Path(out).expanduser()
+    folder = place_of(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".broca-write-test"
-        probe.write_text("", encoding="utf-8")
-        probe.unlink()
+        TemporaryFile(dir=folder).close()
     except OSError as error:
         raise BadInput(
             f"`out` '{out}' cannot be written ({error.strerror}): choose another folder"

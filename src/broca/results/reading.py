@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from broca.errors import BadInput
+from broca.known_paths import place_of
 from broca.results.atlas import Atlas
 from broca.results.base import Result
 from broca.results.checks import Diagnosis, Scan
@@ -42,7 +43,7 @@ def read(path: str | Path) -> Result:
     Raises:
         BadInput: The path does not exist, or is not a result of broca.
     """
-    path = Path(path).expanduser()
+    path = place_of(path)
     if path.is_dir():
         named = [path / kind.FILE for kind in KINDS if kind.FILE]
         files = [file for file in named if file.is_file()]

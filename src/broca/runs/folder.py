@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from broca.errors import BadInput, BrocaError, Interrupted, NothingToLocalize, OutFolderTaken
-from broca.known_paths import PACKAGED_MODELS, SHIPPED_MODELS
+from broca.known_paths import PACKAGED_MODELS, SHIPPED_MODELS, place_of
 from broca.options import (
     GRANTS,
     AtlasOptions,
@@ -104,7 +104,7 @@ class RunFolder:
             verb=verb,
             command=shlex.join(command),
             options=_placed(msgspec.to_builtins(options)),
-            journal=JOURNAL if journal is None else str(Path(journal).absolute()),
+            journal=JOURNAL if journal is None else str(place_of(journal).absolute()),
             versions=versions(),
             machine=machine(),
         )
@@ -129,12 +129,12 @@ class RunFolder:
         Raises:
             BadInput: The folder contains no run.
         """
-        record = _read(Path(folder))
+        record = _read(place_of(folder))
         if record is None:
             raise BadInput(
                 f"'{folder}' holds no {NAME}: give the out folder of a run of this broca"
             )
-        return cls(Path(folder), record, True)
+        return cls(place_of(folder), record, True)
 
     @property
     def journal(self) -> Path:
@@ -248,7 +248,7 @@ def options_of_run(folder: str | Path, run_options: RunT, *, with_journal: bool 
     Raises:
         BadInput: The run was made with a permission that is not given again; see `with_recorded`.
     """
-    record = _read(Path(folder))
+    record = _read(place_of(folder))
     if record is None:
         return run_options
     recorded: RunOptions = msgspec.convert(record.options, OWNERS[record.verb]).run_options  # type: ignore[attr-defined]

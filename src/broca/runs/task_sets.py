@@ -339,13 +339,6 @@ def compared_tasks(
     return names
 
 
-def listed(names: str | Sequence[str]) -> list[str]:
-    """Names from a list, or from one string joined by commas."""
-    if isinstance(names, str):
-        names = names.split(",")
-    return [name.strip() for name in names if name.strip()]
-
-
 def load_tasks(
     model: GatedModel,
     names: Sequence[str],

@@ -8,6 +8,7 @@ from typing import Any
 
 from broca.errors import BadInput
 from broca.executors.ray import RayHost
+from broca.known_paths import place_of
 from broca.options import ExecutorOptions, SourceOptions
 from broca.runs.interrupts import Stopper
 from broca.store import Journal
@@ -45,7 +46,7 @@ class Workspace(AbstractContextManager["Workspace"]):
         for name in ("address", "workers", "gpus_per_worker") if self.ray is None else ():
             if getattr(self.executor, name) is not None:
                 raise BadInput(f"`{name}` needs `executor` ray")
-        self.path = journal
+        self.path = None if journal is None else place_of(journal)
         self.keep_outputs = keep_outputs
         self.stopper = stopper or Stopper()
         self.on_begin = on_begin

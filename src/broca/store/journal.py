@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.errors import JournalDamaged, JournalNotWritable, JournalVersion
+from broca.known_paths import place_of
 from broca.store.files import MEMORY, WriterLock, connect, damaged, in_our_words
 from broca.store.records import Condition, Ids, ItemRecord
 
@@ -82,9 +83,9 @@ class Journal:
     """
 
     def __init__(self, path: str | Path = MEMORY, *, read_only: bool = False) -> None:
-        in_folder = read_only and Path(path).is_dir()
-        self.name = str(Path(path) / JOURNAL if in_folder else path)
-        """The file as the caller named it, or in the folder that the caller named."""
+        folder = place_of(path) if read_only else None
+        self.name = str(folder / JOURNAL if folder is not None and folder.is_dir() else path)
+        """The file."""
         self._read_only = read_only
         self._open: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None

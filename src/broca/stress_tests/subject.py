@@ -14,6 +14,7 @@ import numpy as np
 import yaml
 
 from broca.errors import BadInput, UnknownName, first_line, require_known
+from broca.known_paths import place_of
 from broca.models import GatedModel
 from broca.stress_tests.patcher import HeadColumns, Prompt, Prompts
 from broca.verification.statistics import layer_matched
@@ -88,7 +89,7 @@ def load_family(name: str | Path) -> Family:
     """
     path = files("broca.stress_tests") / "families" / f"{name}.yaml"
     if str(name) not in SHIPPED:
-        path = Path(name).expanduser()
+        path = place_of(name)
         if not path.is_file():
             known = (*SHIPPED, "a YAML file (docs/stress.md)")
             require_known("family", str(name), known, error=UnknownName)

@@ -14,10 +14,10 @@ from broca.options import ReproduceOptions, flat, verb
 from broca.results.runs import Reproduction
 from broca.runs.progress import Stages
 from broca.runs.session import open_run, open_workspace
-from broca.runs.task_sets import listed
 from broca.searches import DEFAULT_METHOD
 from broca.studies import ALL, NAMES
 from broca.studies.study import KNOWLEDGE, Row, Study, mean
+from broca.tasks import listed
 
 PAPER_METHODS = ("greedy", "one-shot", "cs-bernoulli", "cs-stratified")
 """The methods that the paper compares, which precede broca's own."""

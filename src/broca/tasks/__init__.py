@@ -5,6 +5,7 @@ from broca.tasks.benchmark import Benchmark as Benchmark
 from broca.tasks.catalog import PAPER_GROUPS as PAPER_GROUPS
 from broca.tasks.catalog import PAPER_TASKS as PAPER_TASKS
 from broca.tasks.catalog import Catalog as Catalog
+from broca.tasks.catalog import listed as listed
 from broca.tasks.catalog import shipped_folder as shipped_folder
 from broca.tasks.examples import Task as Task
 from broca.tasks.items import Generation as Generation

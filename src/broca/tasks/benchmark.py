@@ -9,10 +9,10 @@ import runpy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from broca.errors import BadInput, refused
+from broca.known_paths import place_of
 from broca.options import Reference, TaskOptions
 from broca.tasks.documents import Document, PreparedTask, code_digest
 from broca.tasks.items import Item, Margin, Output, Request, Split, SplitPart, split_parts
@@ -341,7 +341,7 @@ def reference_of(options: TaskOptions) -> str | Reference:
     if not isinstance(named, str) or named in ("own", "gold"):
         return named
     file, _, name = named.rpartition(":")
-    path = Path(file).expanduser()
+    path = place_of(file)
     if path.suffix != ".py" or not path.is_file():
         raise BadInput(
             f"`reference` '{named}': '{file}' is not a Python file; use FILE.py:FUNCTION"

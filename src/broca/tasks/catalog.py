@@ -11,7 +11,7 @@ from typing import Any
 from lm_eval.tasks import TaskManager
 
 from broca.errors import BadInput, TaskUnusable, UnknownName, nearest, refused
-from broca.known_paths import require_named
+from broca.known_paths import place_of, require_named
 from broca.models.checkpoints import skip_retries_if_unreachable
 from broca.options import TaskOptions
 from broca.results.tasks import PaperTask
@@ -83,6 +83,16 @@ def neutral_text() -> tuple[str, ...]:
     return tuple(f"{line['prompt']}{line['choices'][line['label']]}" for line in examples)
 
 
+def listed(names: Any) -> list[Any]:
+    """Names and objects from a list, one object, or names that one string joins by commas."""
+    if isinstance(names, str):
+        names = names.split(",")
+    elif not isinstance(names, Iterable):
+        names = [names]
+    stripped = [name.strip() if isinstance(name, str) else name for name in names]
+    return [name for name in stripped if name != ""]
+
+
 class Catalog:
     """The tasks that runs can name; runs that share a catalog build each of them once.
 
@@ -115,7 +125,7 @@ class Catalog:
         self._files: dict[str, Any] = {}
         self._broken: dict[str, str] = {}
         if include_path:
-            folder = Path(include_path).expanduser()
+            folder = place_of(include_path)
             if not folder.is_dir():
                 raise BadInput(f"`include_path` '{include_path}' is not a folder; check the path")
             self._included, self._broken = read_task_files(folder.rglob("*.yaml"))
@@ -167,7 +177,7 @@ class Catalog:
         """
         if isinstance(task, str) and task.strip().endswith((".yaml", ".yml")):
             require_named(task.strip(), exactly=True)  # its functions are run
-            entries, broken = read_task_files([Path(task.strip()).expanduser()])
+            entries, broken = read_task_files([place_of(task.strip())])
             names = _names(entries, "TASK", "PY_TASK")
             if len(names) != 1:
                 fault = next(iter(broken.values()), f"'{task}' does not define one task of lm-eval")
@@ -188,12 +198,7 @@ class Catalog:
         Raises:
             BadInput: As in `name_of`.
         """
-        if isinstance(tasks, str):
-            tasks = tasks.split(",")
-        elif isinstance(tasks, Task):
-            tasks = [tasks]
-        names = [self.name_of(task).strip() for task in tasks]
-        return [name for name in names if name]
+        return [self.name_of(task) for task in listed(tasks)]
 
     def is_own(self, task: str | Task) -> bool:
         """Whether a task consists of the user's examples, which have no other tasks by default."""
@@ -377,7 +382,7 @@ class Catalog:
                 f"task '{name}' is unknown{nearest(name, known)}; `broca tasks` lists the shipped "
                 f"ones, `include_path` adds a folder of your own{unread}"
             )
-        for member in listed if isinstance(listed := (entry.cfg or {}).get("task"), list) else ():
+        for member in found if isinstance(found := (entry.cfg or {}).get("task"), list) else ():
             if isinstance(member, str) and member not in (name, *above):
                 self._require_entry(member, name, *above)
 

@@ -5,11 +5,11 @@ An answer is right if greedy decoding gives it.
 
 from collections.abc import Iterable, Mapping
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any
 
 from broca.errors import BadInput, BrocaError, TaskUnusable, first_line
 from broca.known_paths import PREFIX as PREFIX
+from broca.known_paths import place_of
 from broca.models.checkpoints import skip_retries_if_unreachable
 from broca.tasks.example_files import read_rows
 from broca.tasks.examples import Task
@@ -68,7 +68,7 @@ def _rows(name: str, fetch_urls: bool) -> tuple[Iterable[Any], set[str]]:
 
     from broca.tasks.sandbox import fetching
 
-    file = Path(name).expanduser()
+    file = place_of(name)
     if file.is_file():
         rows = [row for _, row in read_rows(file)]
         if not all(isinstance(row, dict) for row in rows):

@@ -8,12 +8,12 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from lm_eval.api.task import ConfigurableTask
 
 from broca.errors import BadInput, TaskUnusable
+from broca.known_paths import place_of
 from broca.tasks.example_files import read_rows
 from broca.tasks.metrics import MetricFunction, listed_mean
 from broca.tasks.tokenizer import RequestTokenizer
@@ -133,7 +133,7 @@ class Task:
             examples = records()  # a DataFrame of polars
         if isinstance(examples, str | os.PathLike):
             name = name or str(examples)
-            placed = read_rows(Path(examples).expanduser())
+            placed = read_rows(place_of(examples))
         elif isinstance(examples, Mapping) or not isinstance(examples, Iterable):
             raise BadInput(
                 "`examples` must be a list of pairs or dictionaries, one split of a data set or "

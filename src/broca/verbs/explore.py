@@ -15,7 +15,7 @@ from broca.runs.folder import options_of_run
 from broca.runs.progress import Stages, silent
 from broca.runs.workspace import Workspace
 from broca.store import Journal
-from broca.tasks import Catalog, Task
+from broca.tasks import Catalog, listed
 from broca.verbs.verify import verify
 
 
@@ -64,8 +64,7 @@ def explore(options: ExploreOptions) -> LivePage:
         run_options = _kept(Path(str(target)).expanduser(), run_options)
     catalog = Catalog(**asdict(run_options.source_options))
     if tasks != "auto":
-        given = tasks.split(",") if isinstance(tasks, str) else tasks
-        subject = replace(subject, tasks=(given,) if isinstance(given, Task) else tuple(given))
+        subject = replace(subject, tasks=tuple(listed(tasks)))
     catalog.require_names(catalog.names_of(subject.tasks))
     if isinstance(run_options.journal_options.journal, Workspace):
         raise BadInput("`journal` must be a file: the page measures on a thread of its own")

@@ -9,7 +9,8 @@ from broca.neurons.methods import EMPTY, Columns, choose_neurons, random_sets, r
 from broca.neurons.neuron_run import NeuronRun, open_neurons
 from broca.options import DrawOptions, EraseOptions, LocateOptions, verb
 from broca.results.neurons import Erased, Erasure, NeuronSet
-from broca.runs.task_sets import Part, listed
+from broca.runs.task_sets import Part
+from broca.tasks import listed
 
 
 @verb(LocateOptions)

@@ -4,9 +4,11 @@ import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from broca.errors import BadInput
+from broca.known_paths import place_of
 from broca.results.base import Result
 from broca.results.files import check_out_folder, write_beside
 from broca.results.localization import Localization
@@ -47,7 +49,7 @@ def report(
             figure.save(folder / f"{figure.name}.{format}", width=width) for figure in drawn
         )
     if out is None:
-        place = Path("." if isinstance(result, Result) else result).expanduser()
+        place = place_of("." if isinstance(result, Result) else result)
         out = place if place.is_dir() else place.parent
     return loaded.save_page(out)
 
@@ -68,7 +70,7 @@ def view(folders: str | Path | Sequence[str | Path] = ".", *, out: str | Path = 
     Raises:
         BadInput: A folder does not exist, none holds a result, or `out` cannot be written.
     """
-    roots = [folders] if isinstance(folders, str | Path) else list(folders)
+    roots: Any = folders if isinstance(folders, list | tuple) else [folders]
     place = check_out_folder(out)
     entries = []
     notes: list[str] = []
@@ -105,7 +107,7 @@ def _files(roots: Sequence[str | Path]) -> set[tuple[Path, str]]:
     """Returns the files of results in the folders and their subfolders."""
     files = set()
     for root in roots:
-        folder = Path(root).expanduser()
+        folder = place_of(root)
         if not folder.is_dir():
             raise BadInput(f"'{root}' is not a folder: give folders that contain results")
         for name in _KINDS:

@@ -12,11 +12,9 @@ from broca.runs.folder import with_recorded
 from broca.runs.run import Run, model_info
 from broca.runs.session import named_heads, open_run
 from broca.runs.task_sets import TaskSet
+from broca.verbs.verify import LOCATED
 from broca.verification import Scope
 from broca.verification.examiner import FEW
-
-LOCATED = 100
-"""Maximum number of `locate` items, from which donors and output norms are computed."""
 
 WORDING = 7
 """The rows of a repetition on fresh items are those of this many repetitions in other words."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
 from dataclasses import replace
-from pathlib import Path
 
 from broca.engine.ablation import ablations_of
 from broca.errors import BadInput
@@ -15,9 +14,8 @@ from broca.results.neurons import NeuronSet
 from broca.results.verification import Verification
 from broca.runs.alternatives import alone, places_alone
 from broca.runs.folder import options_of_run, with_recorded
-from broca.runs.session import ablation_of, named_heads, open_run, require_names
-from broca.runs.task_sets import listed
-from broca.tasks import Task
+from broca.runs.session import ablation_of, model_and_heads, named_heads, open_run, require_names
+from broca.tasks import listed
 from broca.verification import Scope, most_rows
 
 LOCATED = 100
@@ -108,7 +106,7 @@ def claim_of(options: VerifyOptions) -> tuple[VerifyOptions, Localization | None
         BadInput: The task is missing, or the run or the neurons selected nothing.
     """
     target, run_options = options.target, options.run_options
-    options = replace(options, same_skill=_tasks(options.same_skill))
+    options = replace(options, same_skill=listed(options.same_skill))
     if options.heads is not None or options.neurons is not None:
         if isinstance(target, Localization):
             raise BadInput(
@@ -117,6 +115,8 @@ def claim_of(options: VerifyOptions) -> tuple[VerifyOptions, Localization | None
             )
         if options.task is None:
             raise BadInput("`heads` and `neurons` need the `task` for which they are claimed")
+        if options.heads is not None:
+            options = replace(options, heads=model_and_heads(target, options.heads)[1])
         return _ablated(options if options.neurons is None else _with_neurons(options)), None
     if isinstance(target, GatedModel):
         raise BadInput("nothing to verify: give the out folder of a run, or name `heads`")
@@ -152,34 +152,27 @@ def claim_of(options: VerifyOptions) -> tuple[VerifyOptions, Localization | None
 
 def _ablated(options: VerifyOptions) -> VerifyOptions:
     """Returns the options with the kind and scale of ablation of the call, if they are given."""
-    known = options.run_options.ablation_options
-    ablation = replace(
-        known,
-        ablation=known.ablation if options.ablation is None else options.ablation,
-        scale=known.scale if options.scale is None else options.scale,
-    )
+    given = {"ablation": options.ablation, "scale": options.scale}
+    given = {name: value for name, value in given.items() if value is not None}
+    ablation = AblationOptions.of(given, options.run_options.ablation_options)
     return replace(options, run_options=replace(options.run_options, ablation_options=ablation))
 
 
 def _with_neurons(options: VerifyOptions) -> VerifyOptions:
     """Returns the options with heads and neurons as one list of names, and the kinds of both."""
     heads, neurons, seed = options.heads, options.neurons, options.seed
-    names = str(neurons)
-    if isinstance(neurons, NeuronSet) or Path(neurons).exists():
-        selection = neurons if isinstance(neurons, NeuronSet) else NeuronSet.read(neurons)
-        names = "+".join(neuron.name for neuron in selection.selected)
-        seed = selection.settings["seed"] if seed is None else seed
-        if not names:
-            place = "" if isinstance(neurons, NeuronSet) else f" '{neurons}'"
+    if isinstance(neurons, str) and os.path.exists(os.path.expanduser(neurons)):
+        neurons = NeuronSet.read(neurons)
+    if isinstance(neurons, NeuronSet):
+        seed = neurons.settings["seed"] if seed is None else seed
+        if not neurons.selected:
+            place = f" '{options.neurons}'" if isinstance(options.neurons, str) else ""
             raise BadInput(f"`neurons`{place} selected no neuron: there is nothing to verify")
+        neurons = [neuron.name for neuron in neurons.selected]
+    names = neurons if isinstance(neurons, str) else "+".join(neurons)
     kinds = []
     if heads is not None:
         names = f"{heads if isinstance(heads, str) else '+'.join(heads)}+{names}"
         kinds = options.run_options.model_options.components.split("+")
     components = "+".join([*(kind for kind in kinds if kind != "neurons"), "neurons"])
     return VerifyOptions.of({"heads": names, "components": components, "seed": seed}, options)
-
-
-def _tasks(names: str | Sequence[str | Task]) -> list[str | Task]:
-    """Returns tasks as a list; a string joins names by commas."""
-    return [*listed(names)] if isinstance(names, str) else [*names]
