@@ -111,6 +111,7 @@ def test_a_list_takes_all_words(app):
         ("draw",), ("draw", "house", "barn"), ("draw", "house", "--no-plain"),
         ("draw", "house", "--k"), ("draw", "house", "--k", "1.5"),
         ("draw", "house", "--scale", "much"), ("draw", "house", "--options", "a"), ("join",),
+        ("join", "a", "--sede", "3"),
     ],
 )  # fmt: skip
 def test_words_that_fit_nothing_are_refused(app, words):

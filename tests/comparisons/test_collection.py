@@ -81,7 +81,6 @@ def test_effects_and_differences_are_those_of_one_regression(collected):
     assert [model.revision for model in comparison.models] == ["of tiny0", "of tiny1"]
     assert (comparison.ablation.kind, comparison.ablation.scale) == ("zero", 0.25)
     assert (comparison.items, comparison.report_items) == ({"parity": ITEMS}, {"parity": 20})
-    assert {score.selection for score in comparison.scores} == {None, "given"}
 
 
 COUNT = 400

@@ -98,3 +98,16 @@ def test_localize_searches_again(planted):
     assert instead.rows > 0
     assert found == decode(broca.Localization, encode(found))
     assert "Other sets that carry the task" in found.page()
+
+
+@pytest.mark.parametrize(
+    ("method", "k", "reason"),
+    [("greedy", 4, "no other component is left"), ("cs-fresh", 3, "tell none apart")],
+)
+def test_searches_end_where_too_few_components_are_left(method, k, reason):
+    """Of four MLP blocks a set takes all, or all but one, which the method cannot search."""
+    found = broca.localize(
+        "reference-small", "sorting", others=["addition"], components="mlp", method=method, k=k,
+        items=20, verify=False, report_items=20, alternatives=1,
+    )  # fmt: skip
+    assert [reason in line.reason for line in found.alternatives] == [True, True]

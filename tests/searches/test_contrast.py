@@ -6,6 +6,7 @@ from task_problems import problem_of, rows_of, searched
 
 from broca.measurement import Measurement
 from broca.searches import METHODS
+from broca.searches.problem import TooFewRows
 
 COUNT = 12
 SHARED, OWN = 2, 7
@@ -45,8 +46,11 @@ def test_what_every_task_needs_comes_first_only_without_a_contrast(method):
 
 @pytest.mark.parametrize("method", ["coar", "cs-fresh", "gradient-masked"])
 def test_a_budget_pays_for_partners_too(method):
-    """The budget includes the rows of partners and is not exceeded."""
+    """The budget includes the rows of partners; one that is too small names what suffices."""
     assert 700 < rows_of(solve(method, rows=1200, contrast=1.0)[1]) <= 1200
+    with pytest.raises(TooFewRows, match="`rows` 5 is too few") as refused:
+        solve(method, rows=5, contrast=1.0)
+    assert rows_of(solve(method, rows=refused.value.fewest, contrast=1.0)[1]) > 0
 
 
 def test_effects_are_those_of_the_task_less_those_of_the_others():

@@ -119,18 +119,6 @@ def test_shared_heads_are_in_two_lists_or_said_to_be_none(everything):
 
 
 @pytest.mark.long
-def test_lists_of_planted_are_its_sets(planted, planted_heads):
-    """The lists of `planted` in table 9 contain the planted sets of two heads."""
-    (lists,) = reproduce(
-        "table9", planted, tasks="capitals,rhyming", rows=800, items=10, limit=8,
-        keep_universal=True,
-    )  # fmt: skip
-    heads = {row["task"]: set(row["heads"].split()) for row in lists.rows}
-    assert set(planted_heads["facts"]) <= heads["capitals"]
-    assert set(planted_heads["rhyming"]) <= heads["rhyming"]
-
-
-@pytest.mark.long
 def test_models_stand_below_one_another(planted, reference):
     """Two models share one table, with the numbers of a reproduction of one model."""
     settings = {
@@ -149,7 +137,6 @@ def test_models_stand_below_one_another(planted, reference):
     [
         ("tabel2", {}, UnknownName, "`name` 'tabel2' is unknown.*mean 'table2'.*, all"),
         ("scale", {}, BadInput, "scale compares models: name two or more"),
-        ("table2", {"limit": 3}, BadInput, "`limit` must be at least 8, not 3"),
         ("table2", {"method": "gredy"}, UnknownName, "did you mean 'greedy'"),
         ("table2", {"tasks": "additon"}, UnknownName, "did you mean 'addition'"),
         ("table3", {"tasks": "addition,capitals"}, BadInput, "no two tasks have the same skill"),

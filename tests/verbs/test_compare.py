@@ -13,6 +13,7 @@ from verbs.run_folders import localize_into
 
 import broca
 from broca.errors import BadInput
+from broca.results.base import AblationInfo
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +97,10 @@ def test_models_are_asked_as_the_first_run_was(small, folder):
         broca.compare(model, small, **few, **options).effects[0].effects for model, options in asked
     )
     assert first == second != third
+    found = [replace(run, ablation=AblationInfo("mean", 0.0)), replace(run, task_options={})]
+    notes = " ".join(broca.compare(run, *found, **few).notes)  # measured once, as one model
+    assert "under another ablation" in notes
+    assert "some runs otherwise" in notes
 
 
 def own_task(folder, lines):
@@ -122,15 +127,13 @@ def test_generations_are_compared_by_accuracy(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "no task is named"),
         ({"tasks": "capitals", "heads": "L99H1"}, "has no component 'L99H1'"),
-        ({"tasks": "capitals", "revisions": ["a"]}, "`revisions` are those of one model"),
         ({"tasks": "capitals", "ablation": "mean"}, "no parameter 'ablation'"),
         ({"tasks": "capitals", "rows": 50}, "`rows` 50 is too few to compare 48"),
     ],
 )
 def test_bad_input_is_one_line(small, options, message):
-    """No task and bad options are refused before anything is measured."""
+    """Bad options are refused before anything is measured."""
     stages = []
     with pytest.raises(BadInput, match=message):
         broca.compare(small, small, **options, on_progress=lambda stage, _: stages.append(stage))

@@ -194,9 +194,8 @@ class Collection:
             for task, values in measured.reported.items():
                 intact, *without = (measured.trial.score(task, row) for row in values)
                 lines.append(SelectionScore(label, task, None, intact))
-                for row, (selection, score) in enumerate(
-                    zip(self.selections, without, strict=False), start=1
-                ):
+                for row, score in enumerate(without, start=1):
+                    selection = self.selections[row - 1]
                     drop = self._drop(measured, task, row, level)
                     lines.append(SelectionScore(label, task, selection.label, score, drop))
         return tuple(lines)

@@ -118,7 +118,7 @@ def draw_design(run: Run, *, rows: int, seed: int, response: Response, places: P
     execute = partial(run.measure, role="search")
     intact = execute(Plan.crossed(designs.intact(components), few, response=response)).responses
 
-    def drops(masks: Bools):  # type: ignore[no-untyped-def]  # a generator of plans
+    def drops(masks: Bools) -> searches.Search[Floats]:
         measured = yield Plan.crossed(masks, few, response=response)
         return measured.responses.reshape(len(masks), len(few)) - intact
 
@@ -186,16 +186,14 @@ class EffectEstimates:
         p_values: Floats = 2 * stats.t.sf(ratio, self.freedom)
         return p_values
 
-    def with_ends(
-        self, level: float
-    ) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
+    def with_ends(self, level: float) -> tuple[tuple[float, ...], ...]:
         """Returns the effects, then the lower and the upper ends of their intervals.
 
         They are not corrected over components.
         """
         reach = stats.t.ppf(1 - level / 2, self.freedom) * self.errors
-        ends = (self.values - reach).tolist(), (self.values + reach).tolist()
-        return tuple(self.values.tolist()), tuple(ends[0]), tuple(ends[1])
+        lines = self.values, self.values - reach, self.values + reach
+        return tuple(tuple(line.tolist()) for line in lines)
 
 
 def estimate_effects(masks: Bools, changes: Floats, items: NDArray[np.intp]) -> EffectEstimates:

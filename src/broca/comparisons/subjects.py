@@ -12,6 +12,7 @@ from broca.errors import BadInput
 from broca.known_paths import place_of
 from broca.models import GatedModel, holds_model
 from broca.results.atlas import Atlas
+from broca.results.base import ZEROED, AblationInfo
 from broca.results.comparison import ComparedSelection
 from broca.results.localization import Localization
 from broca.results.reading import read
@@ -34,7 +35,7 @@ class ComparedSubject:
         selections: Task and names of the components of every selection of its result.
         seed: Seed of its result.
         task_options: Task options of its result.
-        ablation: Kind of ablation of its result.
+        ablation: Ablation of its result.
         folder: Folder of its result, None if that is in memory.
     """
 
@@ -46,7 +47,7 @@ class ComparedSubject:
     selections: tuple[tuple[str, tuple[str, ...]], ...] = ()
     seed: int | None = None
     task_options: dict[str, Any] = field(default_factory=dict)
-    ablation: str = "zero"
+    ablation: AblationInfo = ZEROED
     folder: Path | None = None
 
     @classmethod
@@ -80,7 +81,7 @@ class ComparedSubject:
         return cls(
             model.name, model.name, model.revision, model.fingerprint, tuple(sets),
             tuple((task, names) for task, names in sets.items() if names), seed, asked,
-            compared.ablation.kind, place,
+            compared.ablation, place,
         )  # fmt: skip
 
     def require_weights(self, model: GatedModel) -> None:

@@ -31,7 +31,11 @@ ARGUMENTS = Group("Arguments", sort_key=0)
 POSITION = Parameter(group=ARGUMENTS)
 """A positional argument of the command line."""
 
-WORDS = Parameter(group=ARGUMENTS, converter=lambda _, tokens: [token.value for token in tokens])
+WORDS = Parameter(
+    group=ARGUMENTS,
+    allow_leading_hyphen=False,
+    converter=lambda _, tokens: [token.value for token in tokens],
+)
 """Positional arguments of the command line, all of them."""
 
 

@@ -6,6 +6,7 @@ from itertools import combinations
 
 from broca import designs
 from broca.engine.ablation import ablations_of
+from broca.errors import BadInput
 from broca.options import LocalizeOptions
 from broca.results.sufficiency import Alternative, Backup, Sufficiency
 from broca.results.verification import Verification
@@ -85,10 +86,15 @@ def alternatives(
             own = {trial.task: places[trial.task]}
             remaining = trial.responses(tests.measure, run.mask(base)[None], own)[trial.task][0]
             left, items = trial.score(trial.task, remaining), len(remaining)
-            if not trial.benchmarks[trial.task].at_chance(left, items=items):
-                columns, reason, rows = search.alternative(
-                    run, options, method, given, able=trial.others, ablated=how == "beneath"
-                )
+            if len(given) == len(names):
+                reason = "no other component is left"
+            elif not trial.benchmarks[trial.task].at_chance(left, items=items):
+                try:
+                    columns, reason, rows = search.alternative(
+                        run, options, method, given, able=trial.others, ablated=how == "beneath"
+                    )
+                except BadInput as error:  # the method cannot search so few components
+                    reason = str(error)
             masks = designs.of_sets([base, [*base, *columns]], len(names))
             evidence = Evidence(trial, scope, trial.responses(tests.measure, masks, places))
             drop, (_, specific) = evidence.drop(trial.task), evidence.contrast()

@@ -121,7 +121,7 @@ def search(
     )  # fmt: skip
     run.stages.enter(stage or f"searching ({method})")
     free = problem.components - len(given)
-    problem = replace(problem, components=free, scale=run.ablation.scale)
+    problem = replace(problem, components=free, k=min(problem.k, free), scale=run.ablation.scale)
     inner = record.search(problem, options.options)
     found = run.search(
         _given(inner, given, len(run.model.components), ablated) if given else inner,

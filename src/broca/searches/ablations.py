@@ -119,8 +119,7 @@ class CoAblation:
         harmful_alone = harmful(effects, intervals, problem.k)
         by_effect = np.argsort(effects, kind="stable")
         others = by_effect[~np.isin(by_effect, leaders)]
-        masks = np.vstack([designs.intact(problem.components), designs.singles(problem.components)])
-        masks = masks[[0, *(1 + others)]]
+        masks = _alone(problem, items).masks[[0, *(1 + others)]]
         masks[:, list(leaders)] = True
         with_leaders = _changes((yield Plan.crossed(masks, items)), len(items))
         growth, sure = mean_with_interval(with_leaders - alone[:, others])

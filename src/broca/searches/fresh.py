@@ -11,7 +11,7 @@ from broca.measurement import Bools, Floats, Plan, Response
 from broca.recovery.uncertainty import RESAMPLES
 from broca.searches.compressed import rank_by_regression, require_regression
 from broca.searches.method import Method
-from broca.searches.pilot import pilot, sizes_of
+from broca.searches.pilot import SHARES, pilot, sizes_of
 from broca.searches.problem import Problem, Ranking, Search
 
 _ROWS = 2000
@@ -46,7 +46,17 @@ class FreshMasks:
 
     def most_rows(self, problem: Problem) -> int:
         """Returns the budget in rows."""
+        sizes, components = self._sizes(problem), problem.components
+        if max(sizes) >= components:  # masks without a difference show no effects
+            raise BadInput(
+                f"masks of {max(sizes)} of {components} components tell none apart: use a smaller "
+                "sparsity, or one-shot if there is only one component"
+            )
         return problem.budget(_ROWS, fewest=_FEWEST)
+
+    def _sizes(self, problem: Problem) -> list[int]:
+        """Returns the sizes of masks that the pilot tries."""
+        return sizes_of(problem.components, SHARES if self.sparsity is None else [self.sparsity])
 
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Measures the intact model, the pilot and the fresh masks, and regresses."""
@@ -72,9 +82,7 @@ class FreshMasks:
 
         plan = Plan.crossed(designs.intact(components), items, response=response)
         intact = (yield plan).responses
-        sizes = sizes_of(components)
-        if self.sparsity is not None:
-            sizes = [max(1, round(self.sparsity * components))]
+        sizes = self._sizes(problem)
         size, lost = yield from pilot(
             drops,
             components,

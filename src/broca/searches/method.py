@@ -12,7 +12,7 @@ import numpy as np
 from broca import designs
 from broca.errors import BadInput, nearest
 from broca.measurement import Floats, Measurement, Plan, Response
-from broca.searches.problem import Problem, Ranking, Search, Strategy, answered
+from broca.searches.problem import Problem, Ranking, Search, Strategy, TooFewRows, answered
 
 _NO_OPTIONS: Mapping[str, Any] = {}
 
@@ -65,14 +65,11 @@ class Method:
     @cached_property
     def _types(self) -> Mapping[str, Any]:
         """The types of the options; words from a list are checked where the list is."""
-        types = {"contrast": float} | {
+        return {"contrast": float} | {
             name: parameter.annotation
             for name, parameter in inspect.signature(self.make).parameters.items()
-        }
-        return {
-            name: kind
-            for name, kind in types.items()
-            if kind is not inspect.Parameter.empty and "Literal" not in str(kind)
+            if parameter.annotation is not parameter.empty
+            and "Literal" not in str(parameter.annotation)
         }
 
     def weighs_others(self, options: Mapping[str, Any] = _NO_OPTIONS) -> bool:
@@ -164,7 +161,11 @@ class Contrasted:
                 "`contrast` weighs the losses of other tasks, and there are none: name some in "
                 "`others`, or leave `contrast` out"
             )
-        return 2 * self.strategy.most_rows(self._alone(problem)) + len(problem.items)
+        items = len(problem.items)
+        try:
+            return 2 * self.strategy.most_rows(self._alone(problem)) + items
+        except TooFewRows as error:
+            raise TooFewRows(problem.rows or 0, 2 * error.fewest + items) from None
 
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Runs the method on responses from which the partners' losses are subtracted."""
@@ -197,9 +198,7 @@ class Contrasted:
 
     def _alone(self, problem: Problem) -> Problem:
         """Returns the problem of the method: only the task, and its share of the rows."""
-        rows = problem.rows
-        if rows is not None:
-            rows = max(0, rows - len(problem.items)) // 2
+        rows = None if problem.rows is None else max(0, problem.rows - len(problem.items)) // 2
         return replace(problem, others=(), confirm=problem.confirm[:0], rows=rows)
 
 

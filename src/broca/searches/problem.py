@@ -26,6 +26,17 @@ _ROUNDING = 1e-9
 """Effects below this are rounding errors."""
 
 
+class TooFewRows(BadInput):
+    """A row budget that is below the `fewest` rows of a method."""
+
+    def __init__(self, rows: int, fewest: int) -> None:
+        super().__init__(
+            f"`rows` {rows} is too few: the method needs {fewest} at least; use more rows, "
+            "fewer `items` or another method"
+        )
+        self.fewest = fewest
+
+
 @dataclass(frozen=True)
 class OtherTask:
     """A task that the selection should not affect.
@@ -78,14 +89,11 @@ class Problem:
         """Returns the maximum number of rows: that of the problem, or else the method's `usual`.
 
         Raises:
-            BadInput: It is below `fewest`.
+            TooFewRows: It is below `fewest`.
         """
         rows = usual if self.rows is None else self.rows
         if rows < fewest:
-            raise BadInput(
-                f"`rows` {rows} is too few: the method needs {fewest} at least; use more rows, "
-                "fewer `items` or another method"
-            )
+            raise TooFewRows(rows, fewest)
         return rows
 
     def slopes(self, measurement: Measurement) -> NDArray[np.float32]:
@@ -99,7 +107,7 @@ class Problem:
         """Returns the items that the budget allows at `cost` rows each.
 
         Raises:
-            BadInput: They are fewer than `fewest` and fewer than the task has.
+            TooFewRows: They are fewer than `fewest` and fewer than the task has.
         """
         count = len(self.items)
         needed = cost * min(fewest, count)
@@ -186,10 +194,6 @@ class Ranking:
 
     def lines(self, components: Sequence[Component]) -> tuple[RankedComponent, ...]:
         """Returns the components in order, each with its statistics, as results list them."""
-
-        def statistic(values: Floats | None, column: int) -> float | None:
-            return None if values is None else float(values[column])
-
         lines = []
         for column in self.order:
             part, effect = components[column], float(self.effects[column])
@@ -197,7 +201,7 @@ class Ranking:
             # extended to include the estimate, which may be shrunken
             ci = None if isnan(low) else (min(low, effect), max(high, effect))
             known = (self.frequency, self.p_values, self.q_values)
-            statistics = [statistic(values, column) for values in known]
+            statistics = [None if values is None else float(values[column]) for values in known]
             lines.append(
                 RankedComponent(part.name, part.layer, part.index, effect, ci, *statistics)
             )

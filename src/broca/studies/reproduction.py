@@ -7,6 +7,7 @@ None for other models and tasks and then left out of the row.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from statistics import fmean
 
 from broca import searches
 from broca.errors import BadInput, NothingToLocalize, UnknownName, require_known
@@ -16,7 +17,7 @@ from broca.runs.progress import Stages
 from broca.runs.session import open_run, open_workspace
 from broca.searches import DEFAULT_METHOD
 from broca.studies import ALL, NAMES
-from broca.studies.study import KNOWLEDGE, Row, Study, mean
+from broca.studies.study import KNOWLEDGE, Row, Study
 from broca.tasks import listed
 
 PAPER_METHODS = ("greedy", "one-shot", "cs-bernoulli", "cs-stratified")
@@ -80,7 +81,7 @@ def sweep(study: Study, *, largest: int) -> Iterator[Row]:
             row |= study.scores(task, order[:k])
             same = study.drops(order[:k], study.same_skill(task)).values()
             if same:
-                row["same_skill_drop"] = mean(drop.drop for drop in same)
+                row["same_skill_drop"] = fmean(drop.drop for drop in same)
             row["published"] = study.published.sweep(task, k)
             if row["published"] is not None:
                 row["published_general"] = study.published.sweep("general", k)
@@ -93,7 +94,7 @@ def universal_by_skill(study: Study) -> Iterator[Row]:
     for head in _universal(study):
         drops = study.drops([head], study.tasks)
         means = {
-            skill: mean(drops[task].drop for task in drops if skills[task] == skill)
+            skill: fmean(drops[task].drop for task in drops if skills[task] == skill)
             for skill in dict.fromkeys(skills.values())
         }
         yield {"head": head, **means}
@@ -119,7 +120,7 @@ def _by_task(
         for total, tasks in groups.items():
             drops = study.drops([head] if head else [], tasks)
             scores = {task: drop.after for task, drop in drops.items()}
-            row |= {**scores, total: mean(scores.values())} if scores else {}
+            row |= {**scores, total: fmean(scores.values())} if scores else {}
         yield row
 
 
@@ -218,8 +219,8 @@ def _bars(study: Study, lists: Mapping[str, Sequence[str]]) -> Iterator[Row]:
             published_as = "general_without_mmlu" if group == "general" else group
             yield {
                 "heads": name or "none", "measured_on": group,
-                "intact": mean(drops[task].before for task in tasks),
-                "ablated": mean(drops[task].after for task in tasks),
+                "intact": fmean(drops[task].before for task in tasks),
+                "ablated": fmean(drops[task].after for task in tasks),
                 "published": study.published.knowledge(name, published_as),
             }  # fmt: skip
 

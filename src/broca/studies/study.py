@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import fmean
 from typing import Any
-
-import numpy as np
 
 from broca.errors import BadInput, NothingToLocalize
 from broca.known_paths import SHIPPED_MODELS
@@ -226,12 +225,7 @@ class Study:
             "drop_low": low, "drop_high": high, "p": lost.p,
         }  # fmt: skip
         if drops:
-            row["general_intact"] = mean(drop.before for drop in drops.values())
-            row["general_ablated"] = mean(drop.after for drop in drops.values())
-            row["general_drop"] = mean(drop.drop for drop in drops.values())
+            row["general_intact"] = fmean(drop.before for drop in drops.values())
+            row["general_ablated"] = fmean(drop.after for drop in drops.values())
+            row["general_drop"] = fmean(drop.drop for drop in drops.values())
         return row
-
-
-def mean(values: Iterable[float]) -> float:
-    """Returns the mean as a plain number."""
-    return float(np.mean(list(values)))

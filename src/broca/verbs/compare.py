@@ -13,6 +13,7 @@ from broca.comparisons.subjects import (
     tasks_of,
 )
 from broca.options import CompareOptions, TaskOptions, verb
+from broca.results.base import AblationInfo
 from broca.results.comparison import Comparison
 from broca.runs.folder import options_of_run, with_recorded
 from broca.runs.progress import Stages
@@ -36,18 +37,18 @@ def compare(options: CompareOptions) -> Comparison:
     options = as_measured(options, subjects)
     run_options, rows, items = options.run_options, options.rows, options.items
     names, seed = tasks_of(subjects, options.tasks), seed_of(subjects, options.seed)
-    seeds = {subject.seed for subject in subjects}
-    subjects = merged(subjects)
+    given, subjects = subjects, merged(subjects)
     selections = selections_of(subjects, options.heads)
     ablation = ablation_of(run_options.ablation_options, seed)
     collection = Collection(subjects, selections, rows, options.response, seed)
-    if seeds - {None, seed}:
+    if {subject.seed for subject in given} - {None, seed}:
         collection.notes.append(
             "runs of other seeds than the first searched on some of these items"
         )
-    if any(subject.ablation != ablation.kind for subject in subjects):
-        collection.notes.append("some sets were found under another kind of ablation than zeros")
-    asked = [subject.task_options for subject in subjects if subject.seed is not None]
+    as_here = AblationInfo(ablation.kind, ablation.scale)
+    if any(subject.selections and subject.ablation != as_here for subject in given):
+        collection.notes.append("some sets were found under another ablation than that of all rows")
+    asked = [subject.task_options for subject in given if subject.seed is not None]
     if any(other != asked[0] for other in asked):
         collection.notes.append("all models are asked as the first run was, some runs otherwise")
     stages = Stages(run_options.on_progress)

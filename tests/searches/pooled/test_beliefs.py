@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from broca.searches import Problem
 from broca.searches.pooled.beliefs import Beliefs, Deviations, Features
 from broca.searches.pooled.measurer import Losses
 
@@ -32,7 +33,8 @@ def believing(task, others=None, *, rows=600, noise=0.05, seed=0, k=3, cost=0.01
     rows = {("task", "items"): Losses(masks, losses(task), np.arange(len(masks)))}
     if others is not None:
         rows["others", "items"] = Losses(masks, losses(others), len(masks) + np.arange(len(masks)))
-    beliefs = Beliefs(rows, COUNT, k, cost, 1.0, np.random.default_rng(seed))
+    problem = Problem(COUNT, np.arange(1), k, None, seed)
+    beliefs = Beliefs(rows, problem, cost, 1.0, np.random.default_rng(seed))
     beliefs.describe(features)
     return beliefs
 

@@ -11,6 +11,7 @@ from broca.measurement import Bools, Floats, Ints
 from broca.results.localization import AnswerInfo
 from broca.searches.pooled.measurer import ItemUse, Losses
 from broca.searches.pooled.posterior import Posterior, RowSums
+from broca.searches.problem import Problem
 
 _ENOUGH = 3
 """Minimum number of rows of a set whose mean loss contributes to the spread of deviations."""
@@ -39,9 +40,6 @@ class Features:
         """First and second members of the pairs, as positions in the short list."""
         first, second = np.triu_indices(len(self.short), 1)
         return first, second
-
-    def __len__(self) -> int:
-        return len(self.columns) + len(self.pairs[0]) + 1
 
     def of(self, masks: Bools) -> Floats:
         """Returns the features of masks, `(masks, features)`."""
@@ -124,8 +122,7 @@ class Beliefs:
     Args:
         losses: The measured rows, to which rows are added; of `task` or of `others`, by the part
             of their items.
-        components: Number of components.
-        k: Maximum number of members of a proposed set.
+        problem: The problem that is solved.
         cost: Minimum worth that each member must add.
         weight: Weight of a loss of the others.
         rng: Draws coefficients, and starting points of searches for the best set.
@@ -142,13 +139,12 @@ class Beliefs:
     def __init__(
         self,
         losses: Mapping[tuple[str, ItemUse], Losses],
-        components: int,
-        k: int,
+        problem: Problem,
         cost: float,
         weight: float,
         rng: np.random.Generator,
     ) -> None:
-        self.losses, self.components, self.k = losses, components, k
+        self.losses, self.components, self.k = losses, problem.components, problem.k
         self.cost, self.weight, self.rng = cost, weight, rng
         self.deviations = Deviations()
         self._summed: dict[tuple[str, ItemUse], RowSums] = {}
@@ -259,8 +255,7 @@ class Beliefs:
             The sets, `(number, components)`.
         """
         drawn = self.rng.choice(self.beyond, number)
-        sets = [self.best(coefficients, self._start()) for coefficients in drawn]
-        return np.array(sets)
+        return np.array([self.best(coefficients, self._start()) for coefficients in drawn])
 
     def candidates(self, number: int) -> Bools:
         """Returns the sets of largest expected worth, among those that may be the best.

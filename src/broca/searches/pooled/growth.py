@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from broca import designs
 from broca.measurement import GRADIENT_ROW, Bools, Ints
 from broca.searches.pooled.measurer import LossMeasurer
 from broca.searches.problem import Search
@@ -78,8 +79,7 @@ def _grow(measurer: LossMeasurer, rows: int, steepest: Ints) -> Search[tuple[Boo
         inside = members[steepest]
         new = steepest[~inside][:_TRIED]
         tried = np.union1d(tried, new)
-        sets = np.repeat(members[None], len(new), axis=0)
-        sets[np.arange(len(new)), new] = True
+        sets = members | designs.singles(len(members))[new]
         if step >= k:
             leaving = np.resize(steepest[inside][-_LEAVING:], len(new))
             sets[np.arange(len(new)), leaving] = False

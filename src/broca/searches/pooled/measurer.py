@@ -223,12 +223,8 @@ class LossMeasurer:
             Mean slopes of the task and of the others, `(components,)` each; those of the others
             are 0 without other tasks. A component whose ablation harms has a positive slope.
         """
-        names = [""] * items
-        if self.problem.others:
-            names += [next(self._turns) for _ in range(items)]
-        drawn = self._next_items(names, "items")
-        plan = Plan.crossed(mask[None], drawn, response="probability")
-        plan = replace(plan, gradients=True)
+        drawn = self._next_pairs(items, "items")
+        plan = replace(Plan.crossed(mask[None], drawn, response="probability"), gradients=True)
         self.rows += plan.cost
         measured = yield plan
         sure = np.clip(measured.responses, _EDGE, 1 - _EDGE)
@@ -244,13 +240,10 @@ class LossMeasurer:
             items: Number of items of the task, and of the others in turn.
             part: `steps` for items on which the intact model was measured, and `response`.
         """
-        names = [""] * items
-        if self.problem.others:
-            names += [next(self._turns) for _ in range(items)]
         if part == "steps":
-            drawn, every = self._next_items(names, "items"), masks
+            drawn, every = self._next_pairs(items, "items"), masks
         else:
-            drawn = self._next_items(names, "confirm")
+            drawn = self._next_pairs(items, "confirm")
             every = np.vstack([designs.intact(masks.shape[1]), masks])
         responses = yield from self._ask(Plan.crossed(every, drawn), part)
         table = responses.reshape(len(every), -1)
@@ -273,6 +266,11 @@ class LossMeasurer:
         self.rows += len(plan)
         response = "accuracy" if part == "confirm" else self.response
         return (yield replace(plan, response=response)).responses
+
+    def _next_pairs(self, items: int, pool: str) -> Ints:
+        """Returns the next items of the task, then as many of the others in turn if there are."""
+        others = items if self.problem.others else 0
+        return self._next_items([""] * items + [next(self._turns) for _ in range(others)], pool)
 
     def _next_items(self, names: list[str], pool: str) -> Ints:
         """Returns the next item of each named task; all items of a task are equally frequent."""

@@ -142,7 +142,7 @@ class Pooled:
             raise BadInput(
                 f"pooled's cost and least are drops from 0 to 1, not {self.cost} and {self.least}"
             )
-        if self.contrast < 0:
+        if not 0 <= self.contrast < math.inf:
             raise BadInput(f"pooled's contrast must be 0 or more, not {self.contrast}")
 
     def most_rows(self, problem: Problem) -> int:
@@ -209,12 +209,7 @@ class _Search:
         self._columns, self._steepest = columns, steepest
         self._grown = np.zeros((0, problem.components), dtype=bool)  # sets that grew by steps
         self._beliefs = Beliefs(
-            measurer.losses,
-            problem.components,
-            problem.k,
-            strategy.cost,
-            strategy.contrast,
-            measurer.rng,
+            measurer.losses, problem, strategy.cost, strategy.contrast, measurer.rng
         )
         self._harms: Floats = np.zeros((1, problem.components))  # draws, by the screen alone
 
@@ -257,9 +252,8 @@ class _Search:
         """Measures random masks, a new mask for every row of the task, and makes the short list."""
         measurer, problem = self._measurer, self._measurer.problem
         number = int(rows / (1 + _SHARED)) if problem.others else rows
-        components, rng = problem.components, measurer.rng
         columns = self._columns
-        masks = spread_masks(self._size, number, len(columns), rng, spread=_SPREAD)
+        masks = spread_masks(self._size, number, len(columns), measurer.rng, spread=_SPREAD)
         masks = _among(columns, masks, problem)
         shared = round(_SHARED * number) if problem.others else 0
         yield from measurer.each_on_one(masks, shared, "items")
@@ -273,7 +267,7 @@ class _Search:
         alone = beliefs.alone(columns)
         hoped = beliefs.values(alone) + _HOPE * beliefs.errors(alone)
         drawn = beliefs.harms()
-        self._harms = np.full((len(drawn), components), -np.inf)
+        self._harms = np.full((len(drawn), problem.components), -np.inf)
         self._harms[:, columns] = drawn
         harmful = np.argsort(-drawn.mean(axis=0), kind="stable")[:_HARMFUL]
         hopeful = np.argsort(-hoped, kind="stable")
@@ -490,7 +484,7 @@ class _Search:
         met = yield from self._meet(sets, measurer.rows_left // 2)
         if met is None or len(sets) == 1:
             return members
-        gains = (met.specific[1] - met.specific[0]) * (1 if sets[1].sum() > sets[0].sum() else -1)
+        gains = met.specific[1] - met.specific[0]  # the larger set comes second
         error = float(met.errors(gains[None])[0])
         return larger if gains.mean() >= -max(self._strategy.cost, error) else members
 
