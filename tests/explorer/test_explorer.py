@@ -67,6 +67,16 @@ def test_bad_questions_are_refused(explorer, question, error, message):
         question(explorer)
 
 
+def test_a_verification_shows_no_path(planted, tmp_path):
+    """The page of a verification names a model in a folder by the folder alone."""
+    found = toy_verification()
+    found = replace(found, model=replace(found.model, name=str(tmp_path)))
+    subject = ExplorerSubject(str(tmp_path), tasks=("sorting",))
+    with Explorer(planted, subject, verify=lambda *_, **__: found) as page:
+        number = page.verify("sorting", ["L0H0"])["page"]
+        assert str(tmp_path) not in page.verification_page(number)
+
+
 def test_a_set_of_another_model_is_refused(planted):
     """A set with components that the model lacks is refused when the explorer is made."""
     subject = ExplorerSubject("planted", {"needed": ("L77H1",)})

@@ -70,6 +70,7 @@ def test_next_tokens_come_with_their_probabilities(ask, reference):
     values, chosen = logits.softmax(-1).topk(len(first))
     assert [p for _, p in first] == pytest.approx(values.tolist(), abs=2e-5)
     assert [text for text, _ in first] == [reference.tokenizer.decode([int(t)]) for t in chosen]
+    assert events[0]["token"] == chosen[0]
 
 
 def test_every_row_says_why_it_ended(ask):

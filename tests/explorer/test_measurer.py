@@ -5,12 +5,13 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from threading import Event
 
+import numpy as np
 import pytest
 
 import broca
 from broca.engine import Progress
 from broca.errors import BadInput, BrocaError
-from broca.explorer.measurer import ITEMS, WAITING, Measurer
+from broca.explorer.measurer import ITEMS, RANDOM_SETS, WAITING, Measurer
 from broca.options import RunOptions, TaskOptions
 
 PAIRS = [(f"sort {b} {a} =", f" {a} {b}") for a, b in product("abcd", "efgh")]
@@ -62,6 +63,19 @@ def test_a_gate_in_between_and_a_gate_of_one(measurer):
     assert min(slopes.values()) < 0
 
 
+def test_random_sets_have_the_kinds_of_the_real_set():
+    """They have as many heads and blocks, each counted once; tasks that are named twice are one."""
+    model, plans = broca.load("planted", components="heads+mlp"), []
+    page = Measurer(model, RunOptions(), verify=None, tasks="sorting,sorting")
+    page._scaled = lambda run, _: lambda plan: plans.append(plan) or run.measure(plan)
+    scores = page.random_scores("sorting", ["L0H1", "L1M", "L1M", "L2M"])
+    blocks = np.array([name.endswith("M") for name in model.components.names])
+    assert {(mask[blocks].sum(), mask[~blocks].sum()) for mask in plans[0].masks} == {(2, 1)}
+    assert len(scores) == RANDOM_SETS
+    assert page.tasks() == ("sorting",)
+    page.close()
+
+
 def test_a_metric_is_the_first_task_s_and_added_files_are_no_controls(planted):
     """Other tasks keep their metrics; a file is on the page, and in no other task's verdict."""
     task_options = TaskOptions(metric="contains")
@@ -86,10 +100,12 @@ def test_a_metric_is_the_first_task_s_and_added_files_are_no_controls(planted):
 
 def test_what_cannot_be_measured_is_refused(measurer):
     """A task that is not on the page and an unknown component are refused."""
-    with pytest.raises(BadInput, match="task 'cooking' is not on this page"):
-        measurer.score("cooking", [])
-    with pytest.raises(BrocaError, match="L9H9"):
-        measurer.score("sorting", ["L9H9"])
+    for question in (measurer.score, measurer.verify):
+        with pytest.raises(BadInput, match="task 'capitals' is not on this page"):
+            question("capitals", ["L0H1"])
+    for question in (measurer.score, measurer.random_scores):
+        with pytest.raises(BrocaError, match="L9H9"):
+            question("sorting", ["L9H9"])
     assert measurer.tasks() == ("sorting", "reversing")
     assert measurer.busy[0] == ""
 

@@ -31,17 +31,16 @@ def server(explorer):
 
 
 def ask(server, path, data=None, **headers):
-    """Returns the status, headers and content of an answer: text, or a file as bytes."""
+    """Returns the status, headers and text of an answer."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     body = None if data is None else json.dumps(data)
     kind = {"Content-Type": "application/json"} if data is not None else {}
     method = "GET" if data is None else "POST"
     connection.request(method, path, body, {**kind, **headers})
     reply = connection.getresponse()
-    content = reply.read()
+    text = reply.read().decode()
     connection.close()
-    is_file = reply.getheader("Content-Disposition") is not None
-    return reply.status, dict(reply.getheaders()), content if is_file else content.decode()
+    return reply.status, dict(reply.getheaders()), text
 
 
 def answered(server, path, data=None):

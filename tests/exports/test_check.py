@@ -23,13 +23,13 @@ from broca.runs.session import open_run
 @pytest.fixture(scope="module")
 def prompts():
     """The tokens of the first prompts."""
-    return prompt_tokens(tiny_tokenizer(), 258)[:4]
+    return prompt_tokens(tiny_tokenizer(), 258, 64)[:4]
 
 
 def test_there_are_32_prompts():
     """There are 32 prompts in tokens of the model, with or without a tokenizer; none is empty."""
     for tokenizer, vocabulary in ((tiny_tokenizer(), 258), (None, 50)):
-        prompts = prompt_tokens(tokenizer, vocabulary)
+        prompts = prompt_tokens(tokenizer, vocabulary, 64)
         assert len(prompts) == 32
         assert all(prompt and max(prompt) < vocabulary for prompt in prompts)
 
@@ -40,11 +40,12 @@ def test_answers_are_those_of_each_prompt_alone(prompts):
     vars(model.generation_config).update(stop_strings=["a"], num_return_sequences=2)
     together = answers(model, prompts)
     assert together.tokens.shape == (4, NEW_TOKENS)
+    read = together.read.split([len(prompt) for prompt in prompts])
     for row, prompt in enumerate(prompts):
         tokens = torch.tensor([prompt])
         with torch.no_grad():
             alone = model(input_ids=tokens).logits[0].log_softmax(-1)
-        assert torch.allclose(together.read[row], alone, atol=1e-4)
+        assert torch.allclose(read[row], alone, atol=1e-4)
         assert torch.allclose(together.continued[row, 0], alone[-1], atol=1e-4)
         assert together.tokens[row, 0] == alone[-1].argmax()
 
@@ -56,7 +57,7 @@ def altered(original, *, read=0.0, continued=0.0, token=None):
         tokens[0, token:] += 1
     steps = original.continued.clone()
     steps[0, slice(token, None)] += continued
-    return PromptAnswers(tuple(values + read for values in original.read), steps, tokens)
+    return PromptAnswers(original.read + read, steps, tokens)
 
 
 def test_differences_beyond_the_number_format_are_refused(prompts):
@@ -79,7 +80,7 @@ def test_differences_beyond_the_number_format_are_refused(prompts):
     ):
         with pytest.raises(SelfTestFailed, match="does not answer as the ablated model"):
             compare_answers(baseline, changed, dtype="float32", form="heads")
-        if not changed.read[0].isnan().any():
+        if not changed.read.isnan().any():
             assert compare_answers(baseline, changed, dtype="bfloat16", form="heads").difference > 0
 
 

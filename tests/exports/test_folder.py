@@ -6,7 +6,7 @@ import pytest
 import yaml
 from results.samples import make_export
 
-from broca.exports.folder import card, publish
+from broca.exports.folder import card, publish, unpublished
 from broca.results.export import BaseModel, Export
 from broca.results.files import encode
 
@@ -44,18 +44,22 @@ def test_recipe_verdict_numbers_and_checks_are_there():
     assert "held-out" not in plain
     assert "Checked" not in plain
     assert "# toy with L1H2, L0H0 at 0.5" in card(make_export(scale=0.5))
+    own = replace(export, model=replace(export.model, remote_code=True))
+    assert ", trust_remote_code=True)" in card(own)
 
 
 def test_an_earlier_export_is_replaced_and_names_nothing_outside(tmp_path):
-    """Files of an earlier export are removed, unless they lie elsewhere."""
+    """Files of an earlier export are removed, unless they lie elsewhere, and a part lies within."""
     folder, part = tmp_path / "out", tmp_path / "part"
     for place in (folder, part):
         place.mkdir()
     for file in (tmp_path / "mine.txt", folder / "old.bin"):
         file.write_text("")
-    names = {"../mine.txt": 1, str(tmp_path / "mine.txt"): 1, "old.bin": 1}
+    names = {"../mine.txt": 1, str(tmp_path / "mine.txt"): 1, "old.bin": 1, ".": 1}
     (folder / Export.FILE).write_text(encode(replace(make_export(), files=names)))
     publish(make_export(), part, folder)
+    with unpublished(folder) as part:
+        assert part.parent == folder  # which may be a disk of its own
     assert (tmp_path / "mine.txt").exists()
     assert sorted(file.name for file in folder.iterdir()) == ["README.md", Export.FILE]
 

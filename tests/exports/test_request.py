@@ -84,13 +84,16 @@ def test_means_are_those_of_the_runs_locate_items(tiny, result, tmp_path):
     lines = ({"prompt": f"{n} and {n} =", "answer": " x"} for n in range(24))
     task.write_text("\n".join(map(json.dumps, lines)) + "\n")
     run = replace(result, task=str(task), ablation=AblationInfo("mean", 0.0))
+    assert ExportRequest.of(tiny, run, "weights", None).items == 100  # it records none
+    run = replace(run, search=replace(run.search, items=4))
     with open_run(tiny, RunOptions(), warns=False) as opened:
         request = ExportRequest.of(tiny, run, "weights", None)
-        means = request.means(opened, ("L0H1",), items=4)
+        means = request.means(opened, ("L0H1",))
         with pytest.raises(BadInput, match="mean ablation needs the items of a run"):
-            replace(request, result=None).means(opened, ("L0H1",), items=4)
-        zeroed = ExportRequest.of(tiny, "L0H1", "weights", None)
-        assert zeroed.means(opened, ("L0H1",), items=4) is None
+            replace(request, result=None).means(opened, ("L0H1",))
+        assert ExportRequest.of(tiny, "L0H1", "weights", None).means(opened, ("L0H1",)) is None
+    repeated = "broca.export(broca.read('RUN'), 'FOLDER', heads='L0H1', kind='weights', items=4)"
+    assert request.call(("L0H1",)) == repeated
     tasks = claimed(tiny, str(task), others=[], items=4, seed=run.search.seed, searched="task")
     places = tasks.places["locate"][tasks.task]
     assert len(places) == 4

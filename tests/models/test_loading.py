@@ -20,6 +20,7 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
+from broca import export
 from broca.errors import BadInput, OutOfMemory, UnknownName, UnsupportedModel
 from broca.models import load
 from broca.models.checkpoints import shipped_model_folder
@@ -261,8 +262,8 @@ class OwnForCausalLM(LlamaForCausalLM): config_class = OwnConfig
 """
 
 
-def test_remote_code_is_run_where_it_is_allowed(folder):
-    """A class of the folder is gated like any other, and the result says that code was run."""
+def test_remote_code_is_run_where_it_is_allowed(folder, tmp_path):
+    """A class of the folder is gated and exported like any other, and results say that it ran."""
     (folder / "modeling_own.py").write_text(REMOTE)
     names = {"AutoConfig": "OwnConfig", "AutoModelForCausalLM": "OwnForCausalLM"}
     auto_map = {auto: f"modeling_own.{name}" for auto, name in names.items()}
@@ -270,6 +271,7 @@ def test_remote_code_is_run_where_it_is_allowed(folder):
     model = load(str(folder), device="cpu", trust_remote_code=True)
     assert model.architecture == "OwnForCausalLM"
     assert model_info(model).remote_code
+    assert export(model, tmp_path / "out", heads="L0H1", kind="weights").reloaded.prompts == 32
     plain = load("reference-small", device="cpu", trust_remote_code=True)
     assert not model_info(plain).remote_code, "its class is transformers' own"
 

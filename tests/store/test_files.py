@@ -96,6 +96,15 @@ def test_other_files_are_refused(path, change, refusal, message):
         assert path.read_bytes() == content
 
 
+def test_a_link_in_place_of_the_lock_is_refused(tmp_path):
+    """The file to which it leads is not emptied."""
+    (tmp_path / "mine.txt").write_text("mine")
+    (tmp_path / "j.sqlite.lock").symlink_to(tmp_path / "mine.txt")
+    with pytest.raises(JournalNotWritable, match="symbolic links"):
+        Journal(tmp_path / "j.sqlite")
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+
+
 def test_a_writer_killed_within_a_write_is_taken_back(path):
     """A write that a kill interrupted is rolled back, for a reader and for a writer."""
     expected = lines_of(path)

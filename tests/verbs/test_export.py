@@ -3,12 +3,14 @@
 import copy
 import errno
 import json
+from dataclasses import replace
 
 import pytest
 import torch
 import transformers as hf
 from independent import zeroed_by_hand
 from journals import totals
+from models.architectures import BY_NAME, make_model
 from peft import AutoPeftModelForCausalLM, LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
 from tiny import tiny_llama, tiny_tokenizer
@@ -163,6 +165,13 @@ def test_a_tokenizer_may_have_more_tokens_than_the_model(tmp_path):
     done = broca.export(gated, tmp_path, heads="L0H1")
     assert done.reloaded.prompts == 32
     assert done.reloaded.difference < 1e-4
+
+
+def test_a_model_of_few_positions_is_exported(tmp_path):
+    """Prompts and continuations of the check are as long as the model has room for."""
+    model = make_model(replace(BY_NAME["GPT-2"], changes={"n_positions": 10}))
+    done = broca.export(broca.load(model, tiny_tokenizer()), tmp_path, heads="L0H1")
+    assert (done.reloaded.prompts, done.reloaded.tokens) == (32, 9)
 
 
 def test_the_weights_of_a_wrapped_model_are_exported(adapted, tmp_path):

@@ -185,19 +185,19 @@ def test_a_member_whose_ablation_helps_does_not_contribute():
 
 
 def test_a_score_that_weighs_its_items_is_tested_itself():
-    """Equal scores hide no weights, and the p-value is that of the weighted score."""
+    """Equal or symmetric parts hide no weights; the p-value is that of the weighted score."""
 
-    class Halves(SimulatedTask):
+    class Middle(SimulatedTask):
         def aggregate(self, values, items=None):
-            return (np.mean(values[:90]) + np.mean(values[90:])) / 2
+            return (np.mean(values[45:55]) + np.mean([*values[:45], *values[55:]])) / 2
 
     examiner = SimulatedModel({"a": {}, "b": {}}, items=100).examiner()
-    trial = replace(examiner.trial, benchmarks={"a": Halves(), "b": SimulatedTask()})
+    trial = replace(examiner.trial, benchmarks={"a": Middle(), "b": SimulatedTask()})
     rows = {name: np.ones((2, 100)) for name in "ab"}
     evidence = Evidence(trial, examiner.scope, rows)
     assert trial.aggregation("a", rows["a"][0]) is not None is trial.aggregation("b", rows["b"][0])
     assert [evidence.test(name) for name in "ab"] == [("bootstrap", 1.0), ("mcnemar", 1.0)]
-    rows["a"][1, 90:] = 0
+    rows["a"][1, 45:55] = 0
     assert evidence.drop("a").value == 0.5
 
 

@@ -183,7 +183,7 @@
     find(`answer-${row}`).append(element);
     piece.element = element;
     const counterpart = rows[1 - row][step];
-    if (firstParted === null && counterpart && counterpart.likely[0][0] !== piece.likely[0][0]) {
+    if (firstParted === null && counterpart && counterpart.token !== piece.token) {
       firstParted = step;
       for (const part of [counterpart.element, element]) part.classList.add("parted");
       find("parted").textContent = `The answers part at token ${step + 1}.`;
@@ -316,7 +316,7 @@
     row.score.title = `points lost, with a 95 % interval; ${got.items} held-out items`;
   };
   const drawCloud = async (row) => {
-    const size = JSON.stringify([off.size, gate]);
+    const size = JSON.stringify([[...off].map((name) => name.replace(/\d+/g, "")).sort(), gate]);
     const requested = key();
     if (!row.clouds.has(size)) {
       const scores = await answered("api/random", { ...question(), task: row.name });

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,7 @@ class ExplorerSubject:
     sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     effects: Mapping[str, float] = field(default_factory=dict)
     unit: str = ""
-    tasks: tuple[str | Task, ...] = ()
+    tasks: str | Task | Sequence[str | Task] = ()
     examples: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     verdict: str = ""
 
@@ -96,7 +96,8 @@ class ExplorerSubject:
     @property
     def shown_name(self) -> str:
         """Name of the model on the page; for a folder, only the last part."""
-        return Path(self.model).name if Path(self.model).exists() else self.model
+        path = Path(self.model).expanduser()
+        return path.name if path.exists() else self.model
 
 
 def _found(verification: Verification) -> tuple[dict[str, tuple[str, str]], str]:
@@ -207,8 +208,8 @@ class Explorer(AbstractContextManager["Explorer"]):
         return self.measurer.slopes(task, off, _scale(scale))
 
     def random_scores(self, task: str, off: Sequence[str], *, scale: float = 0.0) -> list[float]:
-        """Returns scores under random sets of the same size; see `Measurer.random_scores`."""
-        return self.measurer.random_scores(task, len(off), _scale(scale))
+        """Returns scores under random sets like this one; see `Measurer.random_scores`."""
+        return self.measurer.random_scores(task, off, _scale(scale))
 
     def text(self, off: Sequence[str], *, scale: float = 0.0) -> Reply:
         """Returns the change of the model's own text; see `Measurer.text`."""
@@ -222,7 +223,8 @@ class Explorer(AbstractContextManager["Explorer"]):
     def verify(self, task: str, off: Sequence[str], *, scale: float = 0.0) -> Reply:
         """Verifies a set; returns its verdict and the number of its page."""
         result = self.measurer.verify(task, off, _scale(scale))
-        self._verified.append(result)
+        shown = replace(result.model, name=self.subject.shown_name)
+        self._verified.append(replace(result, model=shown))
         verdict = result.verdict
         return {
             "label": verdict.label if verdict else "not verified",

@@ -49,8 +49,9 @@ class Stream:
     def __iter__(self) -> Iterator[Event]:
         """Yields events until every row is finished.
 
-        An event is a token of a row (`row`, `text`, and `likely`: tokens with probabilities, the
-        generated one first), the end of a row (`row`, and the reason `end`), or an `error`.
+        An event is a token of a row (`row`, `token`, `text`, and `likely`: texts with
+        probabilities, the generated one first), the end of a row (`row`, and the reason `end`), or
+        an `error`.
         """
         while (event := self.events.get()) is not None:
             yield event
@@ -159,7 +160,9 @@ class Generator:
                     [str(decode([int(candidate)])), round(float(share), 5)]
                     for candidate, share in zip(tokens[place], values[place], strict=True)
                 ]
-                stream.events.put({"row": row.number, "text": new, "likely": likely})
+                stream.events.put(
+                    {"row": row.number, "token": token, "text": new, "likely": likely}
+                )
                 end = "length" if len(row.tokens) >= stream.longest else ""
             if end:
                 stream.events.put({"row": row.number, "end": end})

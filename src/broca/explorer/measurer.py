@@ -1,6 +1,7 @@
 """Measures for the live page, one job after another, with a run and its journal."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
@@ -97,19 +98,17 @@ class Measurer:
         run_options: RunOptions,
         *,
         verify: Verify,
-        tasks: Sequence[str | Task] = (),
+        tasks: str | Task | Sequence[str | Task] = (),
     ) -> None:
         self._model = model
         self._options = run_options
-        self._given = tuple(tasks)
-        self._named_tasks: tuple[str, ...] = ()
+        self._given = tasks
+        self._names: tuple[str, ...] = ()
         self._verify = verify
         self._jobs: Queue[tuple[str, Callable[[], Any], Future[Any]] | None] = Queue()
-        self._listed: tuple[str, ...] = ()
         self._added: list[str] = []  # no controls of others' verdicts
         self._running = self._stage = ""
         self._runs: dict[str, Run] = {}
-        self._usable: dict[str, np.ndarray] = {}
         self._opening: Future[None] = Future()
         self._thread = threading.Thread(target=self._work, name="broca measurer", daemon=True)
         self._thread.start()
@@ -122,9 +121,7 @@ class Measurer:
 
     def tasks(self) -> tuple[str, ...]:
         """Names of the tasks that can be measured."""
-        if not self._listed:  # later calls do not wait for measurements
-            self._listed = self._do("listing the tasks", self._names)
-        return self._listed
+        return self._names
 
     def score(self, task: str, names: Sequence[str], scale: float = 0.0) -> Score:
         """Measures a task's score with some components scaled, and the intact score.
@@ -161,41 +158,47 @@ class Measurer:
         """
 
         def added() -> str:
-            names = self._names()
+            names = self._names
             if name in names:
                 raise BadInput(f"a task '{name}' is on this page already: name the file otherwise")
             if len(names) >= MOST_TASKS:
                 raise BadInput(f"the page has {len(names)} tasks and takes no more")
             task = Task.from_examples([row for _, row in json_rows(Path(name), text)], name=name)
-            self._named_tasks = self._listed = (*names, self._opened.catalog.name_of(task))
-            self._added.append(name)
-            return name
+            self._added.append(self._opened.catalog.name_of(task))
+            self._names = (*names, task.name)
+            return task.name
 
         return self._do(f"reading {name}", added)
 
-    def random_scores(self, task: str, size: int, scale: float = 0.0) -> list[float]:
-        """Measures a task's score under random sets of components, the same for every real set.
+    def random_scores(self, task: str, names: Sequence[str], scale: float = 0.0) -> list[float]:
+        """Measures a task's score under random sets with as many components of each kind.
+
+        They are the same for every real set of these kinds.
 
         Args:
             task: One of `tasks`.
-            size: Number of components of a set.
-            scale: Their gate.
+            names: The components of the real set.
+            scale: The gate of the random sets.
 
         Raises:
             BrocaError: As in `score`.
         """
 
         def scores() -> list[float]:
-            run, count = self._run(task), len(self._model.components)
+            run, components = self._run(task), self._model.components
             trial = run.tasks.trial()
             places = {task: trial.places[task][:RANDOM_ITEMS]}
-            rng = np.random.default_rng([size, count])
-            drawn = [rng.choice(count, min(size, count), replace=False) for _ in range(RANDOM_SETS)]
-            masks = np.stack([run.mask(columns.tolist()) for columns in drawn])
+            kinds = np.array([component.kind for component in components])
+            own = list(set(components.columns(names)))
+            rng = np.random.default_rng([len(own), len(components)])
+            masks = np.zeros((RANDOM_SETS, len(components)), dtype=bool)
+            for mask in masks:
+                for kind, size in sorted(Counter(kinds[own].tolist()).items()):
+                    mask[rng.choice(np.flatnonzero(kinds == kind), size, replace=False)] = True
             measured = trial.responses(self._scaled(run, scale), masks, places)[task]
             return [trial.score(task, row) for row in measured]
 
-        return self._do(f"random sets on {task}", scores) if size and scale != 1 else []
+        return self._do(f"random sets on {task}", scores) if names and scale != 1 else []
 
     def text(self, names: Sequence[str], scale: float = 0.0) -> TextChange:
         """Measures how the model's own text changes with some components scaled.
@@ -231,7 +234,7 @@ class Measurer:
         """
 
         def verified() -> Verification:
-            others = [name for name in self._names() if name not in (task, *self._added)]
+            others = [name for name in self._names if name not in (task, *self._added)]
             scope = QUICK.within(VERIFICATION_ROWS, members=len(names), tasks=1 + len(others))
             within = self._asking(task, self._options).within(self._opened.workspace)
             return self._verify(
@@ -263,7 +266,9 @@ class Measurer:
             with open_run(
                 self._model, self._options, others=[self._given], warns=False
             ) as self._opened:
-                self._named_tasks = tuple(self._opened.catalog.names_of(self._given))
+                catalog = self._opened.catalog
+                names = catalog.names_of(self._given) or auto_tasks(self._model, catalog)
+                self._names = tuple(dict.fromkeys(names))
                 self._opening.set_result(None)
                 while (entry := self._jobs.get()) is not None:
                     self._running, job, done = entry
@@ -281,19 +286,20 @@ class Measurer:
                 entry[2].set_exception(BrocaError("the page is closing"))
 
     def _asking(self, task: str, options: RunOptions) -> RunOptions:
-        """Returns the options for a task: a metric and a split are those of the first one."""
-        if task == self._names()[0]:
+        """Returns the options for a task: a metric and a split are those of the first one.
+
+        Raises:
+            BadInput: The task is not on the page, whose requests name no other.
+        """
+        if task not in self._names:
+            raise BadInput(f"task '{task}' is not on this page: it has {', '.join(self._names)}")
+        if task == self._names[0]:
             return options
         asked = replace(options.task_options, metric=None, locate_split=None)
         return replace(options, task_options=asked)
 
-    def _names(self) -> tuple[str, ...]:
-        return self._named_tasks or auto_tasks(self._model, self._opened.catalog)
-
     def _run(self, task: str) -> Run:
         """Returns the run of a task, made once."""
-        if task not in self._names():
-            raise BadInput(f"task '{task}' is not on this page: it has {', '.join(self._names())}")
         if task not in self._runs:
             opened = replace(self._opened, options=self._asking(task, self._opened.options))
             tasks = opened.claimed(
@@ -321,10 +327,9 @@ class Measurer:
 
     def _slopes(self, task: str, names: Sequence[str], scale: float) -> dict[str, float]:
         run = self._run(task)
-        if task not in self._usable:
-            places = {task: run.tasks.places["locate"][task]}
-            self._usable[task] = run.referenced("probability", places, otherwise=None).places[task]
-        items = self._usable[task][:SLOPE_ITEMS]
+        places = {task: run.tasks.places["locate"][task]}
+        usable = run.referenced("probability", places, otherwise=None)  # measured once
+        items = usable.places[task][:SLOPE_ITEMS]
         columns = [] if scale == 1 else self._model.components.columns(names)
         plan = Plan(
             run.mask(columns)[None], np.zeros(len(items), dtype=np.intp), items, gradients=True,

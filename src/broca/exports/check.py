@@ -33,7 +33,7 @@ from broca.runs.task_sets import load_tasks, whole_tasks
 from broca.tasks import Benchmark, Task
 
 NEW_TOKENS = 12
-"""Number of tokens of each continuation."""
+"""Number of tokens of each continuation, where the model has room."""
 
 TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
 """Largest difference of log-probabilities, relative to their spread, that counts as equal."""
@@ -61,6 +61,7 @@ class Origin:
         dtype: Number format of the loaded model.
         device: Device of the loaded model.
         module: A model in memory, of which copies are loaded.
+        remote_code: Whether the Python files of the model may run.
     """
 
     location: str | None
@@ -68,18 +69,19 @@ class Origin:
     dtype: str
     device: torch.device
     module: Any = None
+    remote_code: bool = False
 
     @classmethod
     def of(cls, model: GatedModel) -> Origin:
         """Returns the source of a model."""
         if model.source is None:
-            return cls(None, None, model.dtype, model.device, model.model)
+            return cls(None, None, model.dtype, model.device, model.model, model.remote_code)
         # a folder or repository with an adapter is loaded as it is: the commit is that of the base
         place = model.source if model.adapter else model.model.config.name_or_path
         if Path(place).expanduser().is_dir():
             place = str(Path(place).expanduser().absolute())
         revision = None if model.adapter else model.revision
-        return cls(place, revision, model.dtype, model.device)
+        return cls(place, revision, model.dtype, model.device, remote_code=model.remote_code)
 
     def load(self, export: Path, form: Form) -> Any:
         """Loads an export in a folder as its user does, in the base's format and on its device."""
@@ -90,8 +92,9 @@ class Origin:
         else:
             place = (str(export), None) if form == "weights" else (self.location, self.revision)
             model = AutoModelForCausalLM.from_pretrained(
-                place[0], revision=place[1], dtype=getattr(torch, self.dtype)
-            ).to(self.device)
+                place[0], revision=place[1], dtype=getattr(torch, self.dtype),
+                trust_remote_code=self.remote_code,
+            ).to(self.device)  # fmt: skip
         if form == "adapter":
             with catch_warnings():
                 simplefilter("ignore", FutureWarning)  # PEFT's own calls of transformers
@@ -108,29 +111,35 @@ class PromptAnswers:
     """The answers of a model to some prompts.
 
     Attributes:
-        read: Log-probabilities at every token of each prompt, `(tokens, vocabulary)`.
+        read: Log-probabilities at every token of all prompts, `(tokens, vocabulary)`.
         continued: Log-probabilities of the continuations, `(prompts, new tokens, vocabulary)`.
         tokens: The continuations, `(prompts, new tokens)`.
     """
 
-    read: tuple[Tensor, ...]
+    read: Tensor
     continued: Tensor
     tokens: Tensor
 
 
-def prompt_tokens(tokenizer: Any, vocabulary: int) -> list[list[int]]:
-    """Returns the prompts in tokens that the model has; their bytes without a tokenizer."""
+def prompt_tokens(tokenizer: Any, vocabulary: int, longest: int) -> list[list[int]]:
+    """Returns the prompts in tokens that the model has; their bytes without a tokenizer.
+
+    They are cut where a continuation would not fit into the model's `longest` tokens.
+    """
+    most = max(1, longest - NEW_TOKENS)
     if tokenizer is None:
-        return [[byte % vocabulary for byte in text.encode()] for text in PROMPTS]
+        return [[byte % vocabulary for byte in text.encode()[:most]] for text in PROMPTS]
     ends = (tokenizer.bos_token_id, tokenizer.eos_token_id)
     first = [token for token in ends if token and token < vocabulary]
     encoded = [tokenizer.encode(text) for text in PROMPTS]
-    known = [[token for token in tokens if token < vocabulary] for tokens in encoded]
+    known = [[token for token in tokens if token < vocabulary][:most] for tokens in encoded]
     return [tokens or first[:1] or [0] for tokens in known]
 
 
 @torch.no_grad()
-def answers(model: Any, prompts: Sequence[Sequence[int]]) -> PromptAnswers:
+def answers(
+    model: Any, prompts: Sequence[Sequence[int]], new_tokens: int = NEW_TOKENS
+) -> PromptAnswers:
     """Runs a transformers model on the tokens of prompts and continues them greedily."""
     device = model.get_input_embeddings().weight.device
     right = pad_sequence([torch.tensor(prompt) for prompt in prompts], batch_first=True)
@@ -141,15 +150,15 @@ def answers(model: Any, prompts: Sequence[Sequence[int]]) -> PromptAnswers:
         output = model.generate(
             input_ids=left,
             attention_mask=attention,
-            max_new_tokens=NEW_TOKENS,
-            min_new_tokens=NEW_TOKENS,
+            max_new_tokens=new_tokens,
+            min_new_tokens=new_tokens,
             pad_token_id=0,
             output_logits=True,
             return_dict_in_generate=True,
         )
     read = logits.float().log_softmax(-1).cpu()
     return PromptAnswers(
-        tuple(read[row, : len(prompt)] for row, prompt in enumerate(prompts)),
+        torch.cat([read[row, : len(prompt)] for row, prompt in enumerate(prompts)]),
         torch.stack(output.logits, dim=1).float().log_softmax(-1).cpu(),
         output.sequences[:, left.shape[1] :].cpu(),
     )
@@ -160,6 +169,7 @@ def ablated_answers(
     names: Sequence[str],
     scale: float,
     prompts: Sequence[Sequence[int]],
+    new_tokens: int,
     *,
     means: Means | None = None,
 ) -> PromptAnswers:
@@ -170,11 +180,12 @@ def ablated_answers(
         names: Names of the ablated components.
         scale: Factor of their outputs.
         prompts: Tokens of the prompts.
+        new_tokens: Number of tokens of each continuation.
         means: Mean outputs that replace those of the components, under mean ablation.
     """
     parts = model.gated_parts(names, scale)
     with ActiveGates(parts.points, parts.values, replacement=means, every_row=True):
-        return answers(model.model, prompts)
+        return answers(model.model, prompts, new_tokens)
 
 
 def compare_answers(
@@ -193,17 +204,14 @@ def compare_answers(
     Raises:
         SelfTestFailed: The answers differ by more than the number format explains.
     """
-    spread = max(float(torch.cat(ablated.read).std()), 1.0)
+    spread = max(float(ablated.read.std()), 1.0)
     tolerance = TOLERANCE.get(dtype, 1e-1) * spread
-    read = [
-        (expected - actual).abs().max()
-        for expected, actual in zip(ablated.read, exported.read, strict=True)
-    ]
     same = ablated.tokens == exported.tokens  # (prompts, new tokens)
     begun = torch.ones(len(same), 1, dtype=torch.bool)
     same_past = torch.cat([begun, same[:, :-1]], dim=1).cumprod(1).bool()
     continued = (ablated.continued - exported.continued).abs().amax(-1)[same_past]
-    worst = float(torch.stack([*read, continued.max()]).max())
+    read = (ablated.read - exported.read).abs()
+    worst = float(torch.stack([read.max(), continued.max()]).max())
     if not worst <= tolerance:
         raise SelfTestFailed(
             f"the export does not answer as the ablated model does: log-probabilities differ by "
@@ -213,7 +221,7 @@ def compare_answers(
     libraries = ("transformers", "peft") if form == "adapter" else ("transformers",)
     return ReloadCheck(
         libraries={name: version(name) for name in libraries},
-        prompts=len(ablated.read),
+        prompts=len(ablated.tokens),
         tokens=ablated.tokens.shape[1],
         difference=worst,
         tolerance=tolerance,

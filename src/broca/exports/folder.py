@@ -15,22 +15,25 @@ from broca.known_paths import SHIPPED_MODELS
 from broca.results.export import Export
 from broca.results.files import encode, write_beside
 
+PART = ".broca-export-"
+"""First letters of the folder of an export that is not complete."""
+
 MOST_NAMED = 5
 """Number of components that the title of a card names."""
 
 
 @contextmanager
 def unpublished(folder: Path) -> Iterator[Path]:
-    """A context that writes an export beside its folder; if it fails, nothing stays of it.
+    """A context that writes an export into a part of its folder; if it fails, nothing stays of it.
 
     Yields:
-        A temporary folder on the same disk.
+        A temporary folder in the folder itself, which may be a disk of its own.
 
     Raises:
         BadInput: The disk is full.
     """
     try:
-        with TemporaryDirectory(prefix=".broca-export-", dir=folder.parent) as part:
+        with TemporaryDirectory(prefix=PART, dir=folder) as part:
             yield Path(part)
     except Exception as error:  # safetensors has errors of its own
         full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
@@ -63,8 +66,9 @@ def publish(done: Export, part: Path, folder: Path) -> Export:
     write_beside(part / Export.FILE, encode(done))
     # all is written: what follows needs no space, so that a full disk leaves no half of an export
     for name in Export.read(folder).files if (folder / Export.FILE).is_file() else ():
-        if (folder / name).resolve().is_relative_to(folder.resolve()):
-            (folder / name).unlink(missing_ok=True)
+        file = folder / name
+        if file.is_file() and file.resolve().is_relative_to(folder.resolve()):
+            file.unlink()
     for name in (*done.files, "README.md", Export.FILE):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (part / name).replace(folder / name)

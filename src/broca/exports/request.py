@@ -30,6 +30,10 @@ Means = Mapping[GatePoint, Tensor]
 """Replacements of ablated activations, `(1, width)` for each gate point."""
 
 
+UNRECORDED = 100
+"""Number of items of the mean where the result records none: the default of a localization."""
+
+
 @dataclass(frozen=True)
 class ExportRequest:
     """The request of an export.
@@ -40,6 +44,7 @@ class ExportRequest:
         form: Form of the export.
         ablation: How they are ablated.
         result: The result that selected them.
+        items: Number of items of the mean, under mean ablation.
     """
 
     model: str | GatedModel
@@ -47,6 +52,7 @@ class ExportRequest:
     form: Form
     ablation: AblationInfo
     result: Selected | None
+    items: int
 
     @classmethod
     def of(
@@ -55,6 +61,7 @@ class ExportRequest:
         heads: str | Sequence[str] | Selected | None,
         form: Form,
         scale: float | None,
+        items: int | None = None,
     ) -> ExportRequest:
         """Returns the request of a call of `broca.export`.
 
@@ -63,6 +70,7 @@ class ExportRequest:
             heads: Components, or a result that selected some; by default those of `target`.
             form: Form of the export.
             scale: Factor of the components' outputs; by default the scale of the result, else 0.
+            items: Number of items of the mean; by default that of the run.
 
         Raises:
             BadInput: No components are named, or the run has none.
@@ -74,7 +82,10 @@ class ExportRequest:
         result = next((one for one in (given, target) if isinstance(one, Selected)), None)
         model, names = model_and_heads(target, heads)
         components = names if isinstance(names, str) else tuple(names)
-        return cls(model, components, form, _ablation_of(result, form, scale), result)
+        if items is None and isinstance(result, Localization):
+            items = result.search.items
+        ablation = _ablation_of(result, form, scale)
+        return cls(model, components, form, ablation, result, items or UNRECORDED)
 
     @property
     def base_name(self) -> str | None:
@@ -129,13 +140,12 @@ class ExportRequest:
             raise BadInput("`check` needs a `task` to compare scores on")
         return self.result.task
 
-    def means(self, opened: Run, names: tuple[str, ...], *, items: int) -> Means | None:
+    def means(self, opened: Run, names: tuple[str, ...]) -> Means | None:
         """Returns what replaces the components' outputs, from the `locate` items of the run.
 
         Args:
             opened: The model, and task options that differ from those of the run.
             names: Names of the components.
-            items: Number of items of the mean.
 
         Returns:
             The replacements; None if the ablation needs none.
@@ -154,7 +164,7 @@ class ExportRequest:
         )
         opened = replace(opened, options=replace(opened.options, task_options=task_options))
         tasks = opened.claimed(
-            result.task, others=[], items=items, seed=result.search.seed, searched="task"
+            result.task, others=[], items=self.items, seed=result.search.seed, searched="task"
         )
         run = opened.on(tasks, settings={}, ablation=ablation, donors=tasks.located)
         return run.stand_ins(opened.model.gated_parts(names).points)
@@ -191,16 +201,17 @@ class ExportRequest:
         return replace(options, components=kinds or "heads")
 
     def call(self, names: tuple[str, ...]) -> str:
-        """Returns the call of `broca.export` that repeats the export.
+        """Returns the call of `broca.export` that repeats the export; RUN is the run's folder.
 
         Args:
             names: Names of the components in the model.
         """
-        base = self.base_name or "model, in memory"
-        return (
-            f"broca.export({base!r}, 'FOLDER', heads={'+'.join(names)!r}, kind={self.form!r}, "
-            f"scale={self.ablation.scale:g})"
-        )
+        base = repr(self.base_name or "model, in memory")
+        how = f"scale={self.ablation.scale:g}"
+        if Ablation(self.ablation.kind).needs_donors:
+            base, how = "broca.read('RUN')", f"items={self.items}"
+        heads = "+".join(names)
+        return f"broca.export({base}, 'FOLDER', heads={heads!r}, kind={self.form!r}, {how})"
 
 
 def _ablation_of(result: Selected | None, form: Form, scale: float | None) -> AblationInfo:

@@ -414,8 +414,8 @@ class ExportOptions(Options):
     task: Any = None
     """The task of `check`; default: the run's."""
 
-    items: Annotated[Count, WHOLE] = 100
-    """Under mean ablation, the run's number of items."""
+    items: Annotated[Count | None, WHOLE] = None
+    """Under mean ablation, the number of items of the mean; default: the run's."""
 
     run_options: HeadsRun = field(default_factory=HeadsRun)
 

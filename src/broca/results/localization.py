@@ -43,12 +43,14 @@ class SearchInfo:
         options: Settings of the method, including those that it chose itself.
         seed: Seed of the run.
         response: Response of its last plan, and of its intervals.
+        items: Maximum number of items of each task; 0 in results that do not record it.
     """
 
     method: str
     options: dict[str, Any]
     seed: int
     response: str = ""
+    items: int = 0
 
 
 @dataclass(frozen=True)

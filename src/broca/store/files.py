@@ -109,7 +109,8 @@ class WriterLock:
         if name == MEMORY:
             return
         try:
-            self._file = os.open(f"{os.path.realpath(name)}.lock", os.O_RDWR | os.O_CREAT, 0o666)
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW  # a link's file would be emptied
+            self._file = os.open(f"{os.path.realpath(name)}.lock", flags, 0o666)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             holder = os.pread(self._file or 0, 200, 0).decode(errors="replace").strip()

@@ -15,7 +15,7 @@ from broca.runs.folder import options_of_run
 from broca.runs.progress import Stages, silent
 from broca.runs.workspace import Workspace
 from broca.store import Journal
-from broca.tasks import Catalog, listed
+from broca.tasks import Catalog
 from broca.verbs.verify import verify
 
 
@@ -64,7 +64,7 @@ def explore(options: ExploreOptions) -> LivePage:
         run_options = _kept(Path(str(target)).expanduser(), run_options)
     catalog = Catalog(**asdict(run_options.source_options))
     if tasks != "auto":
-        subject = replace(subject, tasks=tuple(listed(tasks)))
+        subject = replace(subject, tasks=tasks)
     catalog.require_names(catalog.names_of(subject.tasks))
     if isinstance(run_options.journal_options.journal, Workspace):
         raise BadInput("`journal` must be a file: the page measures on a thread of its own")
@@ -94,9 +94,13 @@ JOURNAL = "explore.sqlite"
 
 
 def _kept(folder: Path, run_options: GivenAblation) -> GivenAblation:
-    """Returns the options with a journal in a run's folder, unless that cannot be written now."""
+    """Returns the options with a journal in a run's folder, unless that cannot be written now.
+
+    Links, which a folder of somebody else may hold, lead to files elsewhere and are not written.
+    """
     options = run_options.journal_options
-    if options.journal is None and (folder / Localization.FILE).is_file():
+    links = any(file.is_symlink() for file in folder.glob(f"{JOURNAL}*"))
+    if options.journal is None and not links and (folder / Localization.FILE).is_file():
         with suppress(BrocaError), Journal(folder / JOURNAL):
             options = replace(options, journal=folder / JOURNAL)
     return replace(run_options, journal_options=options)

@@ -29,12 +29,13 @@ def export(options: ExportOptions) -> Export:
     """
     kind = options.kind
     run_options: RunOptions = options.run_options
-    request = ExportRequest.of(options.target, options.heads, kind, options.scale)
+    request = ExportRequest.of(options.target, options.heads, kind, options.scale, options.items)
     if kind == "adapter":
         require_peft()
     checked = request.checked_task(options.task) if options.check else None
     folder = check_out_folder(options.to)
-    if any(folder.iterdir()) and not (folder / Export.FILE).is_file():
+    others = [path for path in folder.iterdir() if not path.name.startswith(folders.PART)]
+    if others and not (folder / Export.FILE).is_file():
         raise BadInput(f"`to` '{options.to}' holds other files: choose a new folder")
     stages = Stages(run_options.on_progress)
     run_options = replace(run_options, model_options=request.loading(run_options.model_options))
@@ -46,13 +47,14 @@ def export(options: ExportOptions) -> Export:
             request.require_same_weights(gated)
             names, scale = request.names(gated), request.ablation.scale
             origin = check.Origin.of(gated)
-            means = request.means(opened, names, items=options.items)
+            means = request.means(opened, names)
             stages.enter(f"writing the {kind}")
             base, revision = origin.location, origin.revision
             forms.write_form(request, gated, names, part, base=base, revision=revision, means=means)
             stages.enter("running the ablated model")
-            prompts = check.prompt_tokens(gated.tokenizer, gated.vocabulary)
-            ablated_answers = check.ablated_answers(gated, names, scale, prompts, means=means)
+            prompts = check.prompt_tokens(gated.tokenizer, gated.vocabulary, gated.max_length)
+            steps = min(check.NEW_TOKENS, gated.max_length - 1)
+            ablated = check.ablated_answers(gated, names, scale, prompts, steps, means=means)
             benchmark, score = None, 0.0
             if checked is not None:
                 stages.enter("scoring the ablated model")
@@ -61,8 +63,8 @@ def export(options: ExportOptions) -> Export:
         del gated, opened  # the memory of a model that was loaded here is free for the next one
         stages.enter("loading the export again")
         reloaded = origin.load(part, kind)
-        answers, scored = check.answers(reloaded, prompts), None
-        same = check.compare_answers(ablated_answers, answers, dtype=info.dtype, form=kind)
+        answers, scored = check.answers(reloaded, prompts, steps), None
+        same = check.compare_answers(ablated, answers, dtype=info.dtype, form=kind)
         if benchmark is not None:
             stages.enter("scoring the export with lm-eval")
             scored = check.compare_scores(

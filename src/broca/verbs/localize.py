@@ -104,7 +104,7 @@ def localize(options: LocalizeOptions) -> Localization:
             task=tasks.task,
             others=tasks.others,
             same_skill=tasks.same_skill,
-            search=SearchInfo(method, ranking.options, seed, run.search_response),
+            search=SearchInfo(method, ranking.options, seed, run.search_response, budget.items),
             cost=Cost(
                 run.search_rows, scoring_rows, tokens, round(time.perf_counter() - started, 3),
                 measured,
