@@ -4,7 +4,6 @@ import sys
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import broca
 
@@ -94,16 +93,6 @@ def test_means_are_those_of_the_cells(script, make_cell):
     assert (line.rows, line.coverage) == pytest.approx((109.5, 0.8))
     assert line.recall == pytest.approx(6 / 13)
     assert (other.method, other.drop) == ("coar", 0.25)
-
-
-def test_bootstrap_is_scipys(script):
-    """The 90 % percentile interval of the mean agrees with SciPy's."""
-    values = np.random.default_rng(1).exponential(size=50)
-    expected = stats.bootstrap(
-        (values,), np.mean, confidence_level=0.9, n_resamples=20000, method="percentile", rng=0
-    ).confidence_interval
-    found = script("summaries").bootstrap(values.tolist())
-    assert found == pytest.approx((expected.low, expected.high), abs=0.02)
 
 
 def test_the_tables_of_results_are_those_of_the_csv_files(methods, tmp_path, monkeypatch):
