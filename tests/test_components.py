@@ -17,7 +17,9 @@ def test_the_name_of_a_component_reads_back(kind, layer, index):
     assert Component.parse(component.name) == component
 
 
-@pytest.mark.parametrize("text", ["", "L", "H3", "L1H", "L1M2", "L-1H2", "l1h2", "L1H2x", 5])
+@pytest.mark.parametrize(
+    "text", ["", "L", "H3", "L1H", "L1M2", "L-1H2", "l1h2", "L1H2x", 5, "L" + "9" * 5000]
+)
 def test_text_that_is_no_name_is_refused(text):
     """Text that is not a component name raises `BadInput`."""
     with pytest.raises(BadInput, match="not a component name"):

@@ -74,9 +74,10 @@ def test_a_folder_with_an_adapter_is_its_base_with_it(base, tmp_path, merge):
             "method": peft.IA3Config, "target_modules": ["o_proj", "down_proj"],
             "feedforward_modules": ["down_proj"], "init_ia3_weights": False,
         },
-        {"use_dora": True},
+        {"use_dora": True}, {"target_modules": ["embed_tokens", "o_proj"]},
+        {"trainable_token_indices": [3, 4]},
     ],
-    ids=["IA3", "DoRA"],
+    ids=["IA3", "DoRA", "of embeddings", "of single tokens"],
 )  # fmt: skip
 def test_other_methods_are_gated_beside_their_base(changes):
     """A gate acts on the shared input of the base's matrix and of the adapter; no weight changes.

@@ -6,7 +6,7 @@ from independent import plain_generation, zeroed_by_hand
 from models.architectures import BY_NAME, make_model
 from results.samples import make_result
 from tiny import tiny_llama, tiny_tokenizer
-from transformers import AutoTokenizer
+from transformers import AutoTokenizer, CompileConfig
 
 import broca
 from broca.components import Component, ComponentSet
@@ -66,12 +66,11 @@ def test_generations_under_ablation(plain, model):
 @pytest.mark.parametrize(
     "named",
     [
-        ["L0H1", "L1H2", "L1H3"],
-        ("L1H3", "L0H1", "L1H2", "L0H1"),
+        ["L1H3", "L0H1", "L1H2", "L0H1"],
         make_result(selected=tuple(NAMES.split("+"))),
         ComponentSet(tuple(map(Component.parse, NAMES.split("+")))),
     ],
-    ids=["list", "repeated", "result", "components"],
+    ids=["list", "result", "components"],
 )
 def test_components_are_named_in_several_ways(plain, model, named):
     """A list, a result and a set of components name the same as joined names."""
@@ -134,7 +133,7 @@ def test_training_goes_on_under_ablation(plain, model):
     assert plain.model.layers[1].self_attn.o_proj.weight.grad.any()
 
 
-def test_what_cannot_be_ablated_is_refused(model):
+def test_what_cannot_be_ablated_or_generate_is_refused(model):
     """Unknown and malformed names, kinds that the model lacks and a NaN scale are refused."""
     for names, error, message in [
         ("L7H0", UnknownName, "no component 'L7H0'"),
@@ -146,6 +145,9 @@ def test_what_cannot_be_ablated_is_refused(model):
             pass
     with pytest.raises(BadInput, match="`scale` must be a finite number"):
         model.ablated("L0H1", scale=float("nan")).__enter__()
+    del model.model.generation_config  # as of a class without `generate`
+    with pytest.raises(BadInput, match="its class has no `generate`"):
+        model.generate("a")
 
 
 def test_generate_returns_the_continuation_alone(plain, model):
@@ -214,6 +216,10 @@ def test_a_compiled_model_is_ablated_too(plain, how):
     with model.in_use(), model.gates(gates):
         logits, _ = model.forward(tokens, torch.ones_like(tokens), keep=4)
     torch.testing.assert_close(logits, ablated)
+    everywhere = CompileConfig(backend="eager")
+    everywhere._compile_all_devices = True  # as on a GPU
+    model.generate("a", cache_implementation="static", compile_config=everywhere)
+    assert not hasattr(plain, "_compiled_call")
 
 
 def test_a_result_brings_its_selection_and_its_factor(plain, model):

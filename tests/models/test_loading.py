@@ -65,7 +65,6 @@ def test_a_folder_loads_as_it_was_written(folder, how):
         ("a/b/c", {}, UnknownName, "does not exist"),
         ("refrence", {"offline": True}, UnknownName, "did you mean 'reference'"),
         ("reference", {"dtype": "int3"}, BadInput, "float32, bfloat16"),
-        ("reference", {"components": "headz"}, UnknownName, "did you mean 'heads'"),
         (str(Path(__file__)), {}, BadInput, "is a file"),
         ("reference", {"revision": "step1"}, BadInput, "`revision` is for models on the hub"),
         ("reference", {"device": "nonsense"}, BadInput, "`device` 'nonsense' cannot be used"),

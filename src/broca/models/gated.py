@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from broca.components import Component, ComponentSet
-from broca.errors import BadInput
+from broca.errors import BadInput, first_line
 from broca.models.caches import Reread, whole_cache
 from broca.models.checkpoints import unwrapped
 from broca.models.gates import ActiveGates, GatePoint, Replacement, choose, kinds_of
@@ -273,17 +273,26 @@ class GatedModel:
 
         Returns:
             The new tokens, and their logits before any processing, `(new, vocabulary)`.
+
+        Raises:
+            BadInput: The model's class cannot generate, or not with the model's settings.
         """
         self._reset_rotary_scaling()
-        with greedy(self.model, keep=OF_SAMPLING if settings.get("do_sample") else ()):
-            output = self.model.generate(
-                input_ids=tokens,
-                attention_mask=torch.ones_like(tokens),
-                max_new_tokens=longest,
-                output_logits=True,
-                return_dict_in_generate=True,
-                **settings,
-            )
+        try:
+            with greedy(self.model, keep=OF_SAMPLING if settings.get("do_sample") else ()):
+                output = self.model.generate(
+                    input_ids=tokens,
+                    attention_mask=torch.ones_like(tokens),
+                    max_new_tokens=longest,
+                    output_logits=True,
+                    return_dict_in_generate=True,
+                    **settings,
+                )
+        except (AssertionError, AttributeError, ImportError) as error:
+            raise BadInput(
+                f"model '{self.name}' cannot generate ({first_line(error)}): its class has no "
+                "`generate`, or its generation_config names what this machine lacks; change that"
+            ) from error
         return output.sequences[0, tokens.shape[1] :].tolist(), torch.cat(output.logits)
 
     @property
@@ -393,7 +402,8 @@ class GatedModel:
     @property
     def vocabulary(self) -> int:
         """Size of the vocabulary."""
-        return int(self.model.get_input_embeddings().num_embeddings)
+        parts = self.model.get_input_embeddings().modules()  # adapters wrap the table
+        return next(int(part.num_embeddings) for part in parts if hasattr(part, "num_embeddings"))
 
     def require_embedded(self, tokens: Iterable[int]) -> None:
         """Refuses tokens that the model has no embedding for.
@@ -576,8 +586,5 @@ def _listed(components: Any) -> list[Component]:
             f"`components` must be names, components or a result with `selected`, not "
             f"{type(components).__name__}"
         )
-    names = (
-        entry if isinstance(entry, str) else str(getattr(entry, "name", entry))
-        for entry in components
-    )
+    names = (str(getattr(entry, "name", entry)) for entry in components)
     return list(dict.fromkeys(Component.parse(name) for name in names))

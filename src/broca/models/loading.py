@@ -194,12 +194,12 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
             )
         tokenizer = checkpoint.tokenizer()
     packed = getattr(model, "hf_quantizer", None) is not None and model.device.type == device
-    if not options.device_map and not packed:  # packed weights stay on the device of their kernels
-        with _in_one_line(name):
-            model = model.to(device)
-    model.eval()
-    model.requires_grad_(False)
     with _in_one_line(name):
+        # packed weights stay on the device of their kernels
+        if not options.device_map and not packed:
+            model = model.to(device)
+        model.eval()
+        model.requires_grad_(False)
         return GatedModel.wrap(
             model, tokenizer, name=name, components=options.components, source=name,
             revision=checkpoint.commit, remote_code=checkpoint.remote_code, adapter=described,
@@ -302,9 +302,7 @@ def _read(source: str, **options: Any) -> tuple[Any, list[str], str]:
         f"{key} {tuple(saved)} instead of {tuple(expected)}"
         for key, saved, expected in report["mismatched_keys"]
     ]
-    named = {
-        "missing": missing, "not of this model": unknown, "of another shape": other_shapes
-    }  # fmt: skip
+    named = {"missing": missing, "not of this model": unknown, "of another shape": other_shapes}
     faults = [f"{_some(names)} {fault}" for fault, names in named.items() if names]
     found = [
         {match[0].lstrip(".") for pattern in _WRAPPERS for match in re.finditer(pattern, key)}

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from broca.errors import UnsupportedModel
-from broca.models.structure import NamedModule, Structure, recorded, widths
+from broca.models.structure import NamedModule, Structure, recorded, text_config, widths
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def writers(model: nn.Module, block: NeuronBlock) -> dict[nn.Module, dict[int, T
         return None
 
     device = next(model.parameters()).device
-    vocabulary = int(model.get_input_embeddings().num_embeddings)  # type: ignore[operator]
+    vocabulary = int(text_config(model.config).vocab_size)
     tokens = torch.arange(3, 9, device=device)[None] % vocabulary
     with ExitStack() as hooks:
         for module in block.decoder_layer.module.modules():

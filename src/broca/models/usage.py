@@ -134,6 +134,8 @@ def greedy(model: Any, *, keep: Collection[str] = ()) -> Iterator[None]:
         for name, value in vars(GenerationConfig()).items():
             if name not in _ALWAYS_KEPT and name not in keep:
                 setattr(model.generation_config, name, value)
+        # with a static cache on a GPU it would compile the forward pass, which skips later hooks
+        model.generation_config.disable_compile = True
         try:
             yield
         finally:

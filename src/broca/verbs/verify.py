@@ -173,6 +173,6 @@ def _with_neurons(options: VerifyOptions) -> VerifyOptions:
     kinds = []
     if heads is not None:
         names = f"{heads if isinstance(heads, str) else '+'.join(heads)}+{names}"
-        kinds = options.run_options.model_options.components.split("+")
+        kinds = [k.strip() for k in options.run_options.model_options.components.split("+")]
     components = "+".join([*(kind for kind in kinds if kind != "neurons"), "neurons"])
     return VerifyOptions.of({"heads": names, "components": components, "seed": seed}, options)
