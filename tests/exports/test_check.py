@@ -26,14 +26,6 @@ def prompts():
     return prompt_tokens(tiny_tokenizer(), 258, 64)[:4]
 
 
-def test_there_are_32_prompts():
-    """There are 32 prompts in tokens of the model, with or without a tokenizer; none is empty."""
-    for tokenizer, vocabulary in ((tiny_tokenizer(), 258), (None, 50)):
-        prompts = prompt_tokens(tokenizer, vocabulary, 64)
-        assert len(prompts) == 32
-        assert all(prompt and max(prompt) < vocabulary for prompt in prompts)
-
-
 def test_answers_are_those_of_each_prompt_alone(prompts):
     """Answers to a batch equal those to each prompt alone; generation_config has no say."""
     model = tiny_llama()

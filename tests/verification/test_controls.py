@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 from simulated import COMPONENTS
 
 from broca.components import Component, ComponentSet
-from broca.verification.statistics import layer_matched, norm_matched, standing
+from broca.verification.statistics import behind, layer_matched, norm_matched, standing
 
 
 def test_layer_matched_sets_have_as_many_heads_in_each_layer():
@@ -53,6 +54,15 @@ def test_standing_counts_ties_against_the_real_set():
     assert (place.ahead.low, place.ahead.high) == pytest.approx((0.094, 0.992), abs=0.001)
     assert standing(1.0, np.linspace(0, 0.5, 20), [False] * 20).p == pytest.approx(1 / 21)
     assert standing(1.0, np.zeros(20), [False] * 20).effect is None
+
+
+@pytest.mark.parametrize("looks", [1, 10])
+def test_sets_are_behind_by_the_exact_binomial_test(looks):
+    """Several looks divide the level of the test, and not the share of which it is a test."""
+    for sets in (5, 20, 39):
+        for reached in range(sets + 1):
+            p = binomtest(reached, sets, 0.05, alternative="greater").pvalue
+            assert behind(reached, sets, 0.05, looks=looks) == (p < 0.05 / looks)
 
 
 def test_norm_matched_members_stand_for_their_own_kind():

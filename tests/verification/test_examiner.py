@@ -68,6 +68,7 @@ def test_few_rows_decide_random_sets_that_are_far_and_a_budget_holds():
     assert model.rows <= most
     assert 0 < len(few.controls[0].sets) < 39
     assert (few.verdict.label, few.verdict.provisional) == ("inconclusive", True)
+    assert examined(model, TASK_HEADS, rows=1).controls == ()
     weak = SimulatedModel({"a": {"L0H0": 0.13}, "b": {"L1H1": 0.9}}, items=200)
     sets = [drawn for control in examined(weak, ["L0H0"]).controls for drawn in control.sets]
     assert {(drawn.items, drawn.specific_drop) for drawn in sets} == {(32, None)}
@@ -185,20 +186,31 @@ def test_a_member_whose_ablation_helps_does_not_contribute():
 
 
 def test_a_score_that_weighs_its_items_is_tested_itself():
-    """Equal or symmetric parts hide no weights; the p-value is that of the weighted score."""
+    """Equal or symmetric parts hide no weights; the p-value is that of the weighted score.
+
+    Intervals reach as far as 36 equal items allow; random sets have some or all items of others.
+    """
 
     class Middle(SimulatedTask):
         def aggregate(self, values, items=None):
-            return (np.mean(values[45:55]) + np.mean([*values[:45], *values[55:]])) / 2
+            few = np.array([45 <= item.number < 55 for item in items])
+            return np.mean([np.mean(np.array(values)[part]) for part in (few, ~few) if any(part)])
 
-    examiner = SimulatedModel({"a": {}, "b": {}}, items=100).examiner()
+    everything = dict.fromkeys(COMPONENTS.names, 0.6)
+    examiner = SimulatedModel({"b": everything | {"L0H0": 0.75}, "a": {}}, items=100).examiner()
     trial = replace(examiner.trial, benchmarks={"a": Middle(), "b": SimulatedTask()})
     rows = {name: np.ones((2, 100)) for name in "ab"}
     evidence = Evidence(trial, examiner.scope, rows)
     assert trial.aggregation("a", rows["a"][0]) is not None is trial.aggregation("b", rows["b"][0])
-    assert [evidence.test(name) for name in "ab"] == [("bootstrap", 1.0), ("mcnemar", 1.0)]
-    rows["a"][1, 45:55] = 0
-    assert evidence.drop("a").value == 0.5
+    assert [evidence.test(name) for name in "ab"] == [("permutation", 1.0), ("mcnemar", 1.0)]
+    assert evidence.drop("a").high == pytest.approx(1 - 0.025 ** (1 / 36))
+    rows["a"][1, 45:48] = 0
+    drop = evidence.drop("a")
+    assert (drop.value, drop.high) == pytest.approx((0.15, 0.3), abs=0.02)
+    assert evidence.test("a")[1] == pytest.approx(0.25, abs=0.06)
+    found = replace(examiner, trial=trial).examine(["L0H0"], report=lambda text: None)
+    sets = [drawn for control in found.controls for drawn in control.sets]
+    assert {drawn.items for drawn in sets} == {16, 100}
 
 
 def test_without_statistics_there_are_only_drops():

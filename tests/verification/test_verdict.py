@@ -87,7 +87,7 @@ def verdict_of(drops=DROPS, *, off_target=None, specific=None, **changes):
         ({"controls": controls(7)}, "not localized at head level"),
         ({"controls": controls(sets=4)}, "inconclusive"),
         ({"specific": interval(0.04, 0.05)}, "inconclusive"),
-        ({"controls": ()}, "partly specific"),
+        ({"controls": ()}, "inconclusive"),
         ({"controls": [*controls(), *controls(7)]}, "not localized at head level"),
         ({"controls": [*controls(), *controls(3)]}, "partly specific"),
         ({"off_target": interval(0.15, 0.1)}, "partly specific"),

@@ -273,7 +273,9 @@ def drop_share(
     )
     every = np.arange(len(before))
     drop, own_drop = (score(before, every) - score(values, every) for values in (after, after_own))
-    least, own_least = (unseen(before, values, level=level) for values in (after, after_own))
+    least, own_least = (
+        unseen(before, values, level=level, aggregate=aggregate) for values in (after, after_own)
+    )
     if interval_of(own_drop, own_draws, level=level, least=own_least).low <= 0:
         return None
     usable = own_draws > 0

@@ -160,9 +160,8 @@ class Generator:
                     [str(decode([int(candidate)])), round(float(share), 5)]
                     for candidate, share in zip(tokens[place], values[place], strict=True)
                 ]
-                stream.events.put(
-                    {"row": row.number, "token": token, "text": new, "likely": likely}
-                )
+                shown = {"token": token, "text": new, "likely": likely}
+                stream.events.put({"row": row.number, **shown})
                 end = "length" if len(row.tokens) >= stream.longest else ""
             if end:
                 stream.events.put({"row": row.number, "end": end})

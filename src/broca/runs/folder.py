@@ -161,9 +161,9 @@ class RunFolder:
         for name, value in now.items():
             if name not in ("run", "tasks") and before.get(name, value) != value:
                 raise OutFolderTaken(
-                    f"'{self.path}' holds a run with other {name} (digest {_short(before[name])}, "
-                    f"now {_short(value)}): they changed since; choose another `out`, or `fresh` "
-                    "to replace it"
+                    f"'{self.path}' holds a run with other {name} (digest "
+                    f"{str(before[name])[:12]}, now {str(value)[:12]}): they changed since; choose "
+                    "another `out`, or `fresh` to replace it"
                 )
         self.record.digests = dict(digests)
         self._write()
@@ -469,7 +469,3 @@ def _clear(folder: Path) -> None:
         raise BadInput(
             f"'{folder}' cannot be cleared ({error.strerror}): choose another `out`"
         ) from error
-
-
-def _short(digest: Any) -> str:
-    return str(digest)[:12]

@@ -183,8 +183,7 @@ class Run:
 
     def texts(self, places: Sequence[int]) -> list[str]:
         """Returns what the intact model generates for items, by their places in the bank."""
-        mask, rows = self.mask(())[None], np.asarray(places, dtype=np.intp)
-        answers = self.answers(Plan(mask, np.zeros_like(rows), rows))
+        answers = self.answers(Plan.crossed(self.mask(())[None], np.asarray(places, dtype=np.intp)))
         return [output.text for (output,) in answers if isinstance(output, Generation)]
 
     def observe(self, observations: Sequence[Observation]) -> list[NDArray[np.float32]]:

@@ -278,7 +278,9 @@ def other_tasks(
     elif others == "auto":
         names = auto_tasks(model, catalog)
         if task and model.source not in SHIPPED_MODELS:
-            names = _evenly(tuple(name for name in names if name != task))
+            names = tuple(name for name in names if name != task)
+            count = min(MOST_OTHERS, len(names))
+            names = tuple(names[place * len(names) // count] for place in range(count))
     else:
         names = tuple(catalog.names_of(others))
         if task in names:
@@ -287,13 +289,6 @@ def other_tasks(
             )
     members = [member for name in names for member in PAPER_GROUPS.get(name, (name,))]
     return tuple(dict.fromkeys(name for name in members if name != task))
-
-
-def _evenly(names: tuple[str, ...]) -> tuple[str, ...]:
-    """At most `MOST_OTHERS` of some names, at even steps."""
-    if len(names) <= MOST_OTHERS:
-        return names
-    return tuple(names[place * len(names) // MOST_OTHERS] for place in range(MOST_OTHERS))
 
 
 def sampling_note(

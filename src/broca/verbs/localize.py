@@ -207,9 +207,7 @@ def _notes(tasks: TaskSet, baseline: Mapping[str, float]) -> tuple[str, ...]:
     capability = tasks.benchmarks[tasks.task].capability
     for name, benchmark in tasks.benchmarks.items():
         notes += tasks.notes_of(name)
-        if name == tasks.task:
-            continue
-        if benchmark.capability == capability:
+        if name != tasks.task and benchmark.capability == capability:
             notes.append(
                 f"{name} asks for the same capability ({capability}) as {tasks.task}: what it "
                 "loses does not count against the set"

@@ -106,10 +106,10 @@ class Evidence:
         """Returns the score of every task without a set."""
         return {name: self.trial.score(name, rows[row]) for name, rows in self.responses.items()}
 
-    def lost_skill(self, name: str) -> float:
+    def lost_skill(self, name: str, after: int = 1) -> float:
         """Returns the loss of a task from the intact model, above guessing."""
-        before, after = (self.trial.score(name, rows) for rows in self.responses[name][:2])
-        return self.trial.lost_skill(name, before, after)
+        scores = (self.trial.score(name, self.responses[name][row]) for row in (0, after))
+        return self.trial.lost_skill(name, *scores)
 
     def drop(self, name: str, after: int = 1, *, before: int = 0) -> Interval:
         """Returns the drop of a task with its interval."""
@@ -126,18 +126,21 @@ class Evidence:
     def test(self, name: str, after: int = 1, *, before: int = 0) -> tuple[str, float]:
         """Returns the test of the drop of a task, and its two-sided p-value.
 
-        That of an aggregation other than the mean is by resampled items.
+        That of an aggregation other than the mean exchanges both responses of some items.
         """
         first, second = (self.responses[name][row] for row in (before, after))
         aggregate = self.trial.aggregation(name, first)
         if aggregate is None:
             return paired_test(first, second, seed=self.scope.seed)
-        draws = bootstrap_drops(
-            first, second, resamples=self.scope.resamples, seed=self.scope.seed,
-            aggregate=aggregate,
-        )  # fmt: skip
-        beyond = 1 + min(int(np.sum(draws <= 0)), int(np.sum(draws >= 0)))
-        return "bootstrap", min(1.0, 2 * beyond / (1 + len(draws)))
+        every, draws = np.arange(len(first)), self.scope.resamples
+        exchanged = np.random.default_rng(self.scope.seed).random((draws, len(first))) < 0.5
+        exchanged[0] = False  # the observed scores are one of the draws
+        drops = [
+            aggregate(np.where(some, second, first), every)
+            - aggregate(np.where(some, first, second), every)
+            for some in exchanged
+        ]
+        return "permutation", float(np.mean(np.abs(drops) >= abs(drops[0]) - 1e-9))
 
     def tested(self, name: str) -> TaskDrop:
         """Returns the drop of a task with its interval and its uncorrected test."""
@@ -158,15 +161,19 @@ class Evidence:
         names = (self.trial.task, *self.trial.others)
         losses = np.array([self.lost_skill(name) for name in names])
         level, pairs = self.scope.level, [self.responses[name][:2] for name in names]
+        aggregates = list(map(self.trial.aggregation, names, (before for before, _ in pairs)))
         draws = np.array([
             bootstrap_drops(
-                *pair, resamples=self.scope.resamples, seed=[self.scope.seed, number],
-                aggregate=self.trial.aggregation(name, pair[0]), floor=self.trial.floor(name),
+                *pairs[number], resamples=self.scope.resamples, seed=[self.scope.seed, number],
+                aggregate=aggregates[number], floor=self.trial.floor(name),
             )
-            for number, (name, pair) in enumerate(zip(names, pairs, strict=True))
+            for number, name in enumerate(names)
         ])  # fmt: skip
         alike = np.array([np.ptp(before - after) == 0 for before, after in pairs])
-        bounds = np.diag([unseen(*pair, level=level) for pair in pairs])
+        bounds = np.diag([
+            unseen(*pair, level=level, aggregate=aggregate)
+            for pair, aggregate in zip(pairs, aggregates, strict=True)
+        ])  # fmt: skip
         parts = map(self.trial.specific, (losses, draws, bounds * alike, bounds * ~alike))
         mean, specific = (
             interval_of(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from broca import designs
 from broca.components import ComponentSet
 from broca.engine import Ablation
-from broca.measurement import Execute, Floats, Ints, Plan
+from broca.measurement import Execute, Floats, Plan
 from broca.results.base import AblationInfo, Interval, ModelInfo
 from broca.results.verification import (
     AblationCheck,
@@ -21,7 +21,7 @@ from broca.results.verification import (
     TextChange,
     Verification,
 )
-from broca.tasks import Item, Output
+from broca.tasks import Output
 from broca.verification import failures as failing
 from broca.verification.evidence import Evidence, Scope
 from broca.verification.random_sets import ControlComparison
@@ -257,14 +257,6 @@ class Examiner:
             for number, member in enumerate(members, start=1)
         ]
 
-    def _answers(
-        self, sets: Sets, places: Ints
-    ) -> tuple[list[Item], failing.ItemOutputs, failing.ItemOutputs]:
-        """Returns items and the answers to them without each of two sets."""
-        answers = self.answer(Plan.crossed(designs.of_sets(sets, len(self.components)), places))
-        items = [self.trial.items[position] for position in places]
-        return items, answers[: len(places)], answers[len(places) :]
-
     def outputs(
         self, columns: Sequence[int], found: Evidence
     ) -> tuple[tuple[TaskFailures, ...], tuple[Sample, ...]]:
@@ -280,9 +272,12 @@ class Examiner:
             return (), ()
         examined = trial.at_most(self.scope.failure_items)
         scores, intact = found.on(examined).responses, found.scores(0)
+        masks = designs.of_sets([[], columns], len(self.components))
         for name, places in examined.items():
             benchmark = trial.benchmarks[name]
-            items, before, after = self._answers([[], columns], places)
+            items = [trial.items[position] for position in places]
+            answers = self.answer(Plan.crossed(masks, places))
+            before, after = answers[: len(places)], answers[len(places) :]
             can_fail = not benchmark.at_chance(intact[name], items=len(trial.places[name]))
             failures.append(
                 failing.failures(

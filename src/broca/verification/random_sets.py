@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -81,7 +81,7 @@ class ControlComparison:
         most, left = max(map(len, drawn.values()), default=0), self.rows
         whole = len(sets) * sum(map(len, self.places.values()))  # a random set of every kind
         start, size = 0, _WAVE
-        while start < most and (size := _WAVE if left is None else min(_WAVE, left // whole)):
+        while start < most and (size := _WAVE if left is None else min(_WAVE, left // whole)) > 0:
             wave = {
                 kind: list(map(_Drawn, drawn[kind][start : start + size].tolist())) for kind in sets
             }
@@ -89,10 +89,8 @@ class ControlComparison:
             left = None if left is None else left - spent
             sets = {kind: [*sets[kind], *wave[kind]] for kind in sets}
             reached = {kind: sum(bool(one.reaches) for one in of) for kind, of in sets.items()}
-            early = (
-                self.found.scope.level / _LOOKS
-            )  # of repeated looks, only the last is at `level`
-            if any(behind(reached[kind], len(sets[kind]), early) for kind in sets):
+            level = self.found.scope.level  # of repeated looks, only the last is at `level`
+            if any(behind(reached[kind], len(sets[kind]), level, looks=_LOOKS) for kind in sets):
                 break
             start += size
         return tuple(self._described(kind, of, components) for kind, of in sets.items() if of)
@@ -101,9 +99,10 @@ class ControlComparison:
         """Measures random sets block by block until they are decided; returns the rows."""
         found, trial, spent = self.found, self.found.trial, 0
         count, late = len(self.places[trial.task]), 2 * SCREEN
-        ends = [end for end in (SCREEN, late, 2 * late) if end < count]
-        if trial.aggregation(trial.task, found.responses[trial.task][0]) is not None:
-            ends = []  # items alone say little
+        weighs = [trial.aggregation(name, found.responses[name][0]) for name in self.places]
+        # some of the items say little of a score that weighs them
+        most = 0 if weighs[0] else late if any(weighs) else count
+        ends = [end for end in (SCREEN, late, 2 * late) if end < count and end <= most]
         # the task's items alone decide most random sets
         for begin, end in pairwise([0, *ends, count]):
             others = begin * (begin > late), end * (end > late or end == count)
@@ -133,7 +132,7 @@ class ControlComparison:
         If all items are measured, the values decide, and ties count against the real set.
         """
         if whole:
-            real, own = (self._specific(random_set, row) for row in (1, 2))
+            real, own = (self._specific(random_set.rows, row) for row in (1, 2))
             return bool(own >= real - 1e-12)
         weights = [self.found.trial.weights.get(name, 1.0) for name in random_set.rows]
         task, *others = (rows[0] - rows[2] for rows in random_set.rows.values())
@@ -143,27 +142,23 @@ class ControlComparison:
             return False if ahead - half > _SLACK else None
         return None if abs(ahead) <= half else ahead < 0
 
-    def _specific(self, random_set: _Drawn, row: int) -> float:
+    def _specific(self, rows: Mapping[str, Floats], row: int) -> float:
         """Returns the specific drop without a set of the rows, and before it is known the drop."""
-        trial, rows = self.found.trial, random_set.rows
-        losses = np.array([
-            trial.lost_skill(name, trial.score(name, of[0]), trial.score(name, of[row]))
-            for name, of in rows.items()
-        ])  # fmt: skip
-        return float(trial.specific(losses)[1] if len(rows) > 1 else losses[0])
+        evidence = replace(self.found, responses=rows)
+        losses = np.array([evidence.lost_skill(name, row) for name in rows])
+        return float(evidence.trial.specific(losses)[1] if len(rows) > 1 else losses[0])
 
     def _described(self, kind: str, sets: Sequence[_Drawn], components: ComponentSet) -> Controls:
         """Returns the random sets of a kind as results describe them."""
         trial = self.found.trial
-        losses = np.array([self.found.lost_skill(name) for name in (trial.task, *trial.others)])
         # a specific drop that was not needed is at most the drop
-        at_most = np.array([self._specific(random_set, 2) for random_set in sets])
+        at_most = np.array([self._specific(random_set.rows, 2) for random_set in sets])
         reached = [bool(random_set.reaches) for random_set in sets]
         return Controls(
             kind=kind,
             items=len(self.places[trial.task]),
             other_items=sum(len(self.places[name]) for name in trial.others),
-            specific=standing(float(trial.specific(losses)[1]), at_most, reached),
+            specific=standing(self._specific(self.found.responses, 1), at_most, reached),
             sets=tuple(
                 ControlSet(
                     tuple(components.names[column] for column in random_set.columns),

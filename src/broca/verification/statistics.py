@@ -98,17 +98,28 @@ def bootstrap_interval(
     score = aggregate or (lambda values, _: float(np.mean(values)))
     every = np.arange(len(before))
     value = score(before, every) - score(after, every)
-    least = unseen(before, after, level=level)
+    least = unseen(before, after, level=level, aggregate=aggregate)
     interval = interval_of(float(value), drops, level=level, least=least)
     if is_binary(before, after):
         return replace(interval, low=max(interval.low, -1.0), high=min(interval.high, 1.0))
     return interval
 
 
-def unseen(before: Values, after: Values, *, level: float) -> float:
-    """Returns by how much items of which the sample has none may move the mean change."""
+def unseen(
+    before: Values, after: Values, *, level: float, aggregate: Aggregate | None = None
+) -> float:
+    """Returns by how much items of which the sample has none may move the change of the score.
+
+    Items that an aggregation weighs count as fewer, equal ones with the same variance of the mean.
+    """
     span = 1.0 if is_binary(before, after) else float(np.ptp(np.concatenate([before, after])))
-    return span * float(1 - (level / 2) ** (1 / len(before)))
+    count = float(len(before))
+    if aggregate is not None:
+        every = np.arange(len(before))
+        none = aggregate(np.zeros(len(before)), every)
+        weights = np.array([aggregate(1.0 * (every == one), every) - none for one in every])
+        count = float(weights.sum() ** 2 / (weights @ weights)) if weights.any() else count
+    return span * float(1 - (level / 2) ** (1 / count))
 
 
 def interval_of(
@@ -378,9 +389,9 @@ def share_interval(hits: int, count: int, *, level: float = 0.05) -> tuple[float
     return float(low), float(high)
 
 
-def behind(reached: int, sets: int, level: float) -> bool:
-    """Whether significantly more random sets than a share of `level` reach the real set."""
-    return share_interval(reached, sets, level=2 * level)[0] > level
+def behind(reached: int, sets: int, level: float, *, looks: int = 1) -> bool:
+    """Whether more random sets than a share of `level` reach the real set, at `level / looks`."""
+    return share_interval(reached, sets, level=2 * level / looks)[0] > level
 
 
 def contrast_ends(

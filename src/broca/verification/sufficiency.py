@@ -14,7 +14,7 @@ from broca.measurement import Execute, Floats
 from broca.results.base import Interval
 from broca.results.sufficiency import ENOUGH, KeptCurve, KeptSet, KeptWithout, Sufficiency
 from broca.verification.evidence import Scope
-from broca.verification.statistics import holm, interval_of, paired_test, unseen
+from broca.verification.statistics import Aggregate, holm, interval_of, paired_test, unseen
 from broca.verification.trial import Places, Trial
 
 RANDOM_SETS = 19
@@ -203,7 +203,7 @@ class KeptMeasurer:
             return None
         draws = (scores - floor) / np.maximum(room, least)
         kept_draws, rows = (dict(zip(sets, of, strict=True)) for of in (draws, values))
-        return KeptScores(task, kept_draws, rows, values[0], float(room[0]), scope.level)
+        return KeptScores(task, kept_draws, rows, values[0], float(room[0]), scope.level, aggregate)
 
     def _mean(self, scores: Sequence[KeptScores], kept: Sequence[Kept]) -> Floats:
         """Returns the mean draws of several tasks, weighted as their drops are."""
@@ -240,6 +240,7 @@ class KeptScores:
         intact: Responses of the intact model, `(items,)`.
         room: Score of the intact model beyond that without all components.
         level: Level of the intervals.
+        aggregate: The task's own aggregation; None if it is the mean.
     """
 
     task: str
@@ -248,6 +249,7 @@ class KeptScores:
     intact: Floats
     room: float
     level: float
+    aggregate: Aggregate | None
 
     def of(self, kept: Sequence[Kept]) -> Floats:
         """Returns the draws of several sets, `(sets, 1 + resamples)`."""
@@ -255,9 +257,9 @@ class KeptScores:
 
     def intervals(self, kept: Sequence[Kept]) -> list[Interval]:
         """Returns kept performance; the ends reach at least as far as what was not seen."""
-        found = []
+        found, level = [], self.level
         for one in kept:
-            least = unseen(self.intact, self.rows[one], level=self.level) / self.room
+            least = unseen(self.intact, self.rows[one], level=level, aggregate=self.aggregate)
             draws = self.draws[one]
-            found.append(interval_of(draws[0], draws[1:], level=self.level, least=least))
+            found.append(interval_of(draws[0], draws[1:], level=level, least=least / self.room))
         return found

@@ -135,12 +135,13 @@ def _not_ahead(found: Verification) -> Verdict | None:
         )
     fewest = min((len(control.sets) for control in controls), default=0)
     first = all(of.rank == 1 for of, _ in standings)
-    if not controls or not first or 1 / (fewest + 1) <= found.level:
+    if not first or 1 / (fewest + 1) <= found.level:
         return None
+    ahead = f", and it is more specific than any random set, but only {fewest} of them"
     return Verdict(
         "inconclusive",
-        f"{_lost(found)}, and it is more specific than any random set, but only {fewest} of them "
-        "exist or fit into the rows, too few to exclude chance: give more rows or a smaller set.",
+        f"{_lost(found)}{ahead if fewest else ', but no random sets'} exist or fit into the rows, "
+        "too few to exclude chance: give more rows or a smaller set.",
         headline=f"{_costs(found)}, but {fewest} random sets are too few to exclude chance",
         provisional=True,
     )
@@ -170,9 +171,7 @@ def _partly(found: Verification) -> Verdict | None:
     """Something speaks against a specific set."""
     reasons: list[tuple[str, str]] = []  # in the sentence, and in the headline
     close = [pair for pair in _standings(found) if pair[0].p > found.level]
-    if not found.controls:
-        reasons.append(("no random sets were measured", "no random sets were measured"))
-    elif close:
+    if close:
         reasons.append((_reached(found), _as_specific(*close[0])))
     if _off_target(found).high > SPILL * found.drop:
         spilled = f"the others may lose more than {SPILL:.0%} of what {found.task} loses"
