@@ -33,13 +33,14 @@ def test_functions_share_outputs_and_exact_match_shares_nothing_with_them():
         (ROWS, {"max_new_tokens": 3}),
         (ROWS, {"name": "other"}),
     ],
-    ids=["prompt", "answer", "stop", "length", "name"],
 )
 def test_a_digest_is_of_the_question(rows, settings):
     """An item's place among the items does not change its digest; what is asked does."""
     before = digests(ROWS)
     assert len(set(before)) == len(ROWS)
     assert digests(ROWS[::-1]) == before[::-1]
+    one, two = (digests([{"prompt": "p", "answer": "a", "s": s}]) for s in ({0, 8}, {8, 0}))
+    assert one == two
     assert not set(before) & set(digests(rows, **settings))
 
 

@@ -58,7 +58,7 @@ def test_data_frames_are_examples(library):
 def test_other_fields_are_kept_and_numbers_written_out():
     """Further fields of any type are kept, and an answer that is a number becomes text."""
     given = {"prompt": "2+2=", "answer": 4, "source": {"page": 3}}
-    assert Task.from_examples([given]).examples == (given | {"answer": "4"},)
+    assert Task.from_examples([given | {5: 6}]).examples == (given | {"answer": "4", "5": 6},)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_what_holds_no_examples_is_refused(write):
     """Bad examples of a list, no rows and other types are refused."""
     with pytest.raises(BadInput, match="`until` must be a string"):
         Task.from_examples(PAIRS, until=3)
-    for content in (("", "a"), ("p",), "text"):
+    for content in (("", "a"), ("p",), "text", ("\ud800", "a")):
         with pytest.raises(BadInput, match=r"^example 1[ :]"):
             Task.from_examples([PAIRS[0], content])
     for empty in ([], write("", "")):
@@ -107,7 +107,7 @@ def test_what_holds_no_examples_is_refused(write):
 def test_settings_are_checked():
     """Bad settings are refused, and so are settings of examples on a named task."""
     bad = {"metric": 3, "until": ["a", ""], "max_new_tokens": 0, "name": " "}
-    for name, value in bad.items():
+    for name, value in [*bad.items(), ("max_new_tokens", "5")]:
         with pytest.raises(BadInput, match=f"`{name}` must be"):
             Task.from_examples(PAIRS, **{name: value})
     with pytest.raises(BadInput, match="are for examples"):

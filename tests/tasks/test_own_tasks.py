@@ -125,7 +125,7 @@ def test_an_empty_answer_is_right_for_a_model_that_says_nothing_more(until):
     ("output", "answer", "values"),
     [
         (" Paris. It is", "Paris", (0, 0, 1, 1)),
-        ("14.5", "4", (0, 0, 0, 0)),
+        ("14.5", ".5", (0, 0, 0, 0)),
         ("4.5", "4", (0, 0, 0, 0)),
         ("-4", "4", (0, 0, 0, 0)),
         ("It is 4.", "4", (0, 0, 1, 0)),

@@ -415,9 +415,12 @@ def _digest(value: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a function or class as its name and its file's digest, and anything else as text."""
+    """Returns a function or class as its name and its file's digest, and anything else as text.
+
+    The order of a set may be another one in every process.
+    """
     if not callable(value):
-        return str(value)
+        return str(sorted(map(str, value)) if isinstance(value, set | frozenset) else value)
     code = getattr(value, "func", value)  # of a partial function
     name = getattr(code, "__qualname__", type(code).__qualname__)
     return [name, code_digest(code), getattr(value, "args", ()), getattr(value, "keywords", {})]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any, Literal
 
 from lm_eval.api.task import ConfigurableTask
 
-from broca.errors import BadInput, TaskUnusable
+from broca.errors import BadInput, TaskUnusable, first_line
 from broca.known_paths import place_of
 from broca.tasks.example_files import read_rows
 from broca.tasks.metrics import MetricFunction, listed_mean
@@ -92,8 +94,9 @@ class Task:
             )
         if not all(isinstance(text, str) and text for text in until):
             raise BadInput("`until` must be a string or several, none of them empty")
-        if self.max_new_tokens is not None and self.max_new_tokens < 1:
-            raise BadInput(f"`max_new_tokens` must be at least 1, not {self.max_new_tokens}")
+        longest: Any = 1 if self.max_new_tokens is None else self.max_new_tokens
+        if not isinstance(longest, Integral) or longest < 1:
+            raise BadInput(f"`max_new_tokens` must be a whole number from 1, not {longest!r}")
         if not self.examples and (until or self.max_new_tokens):
             raise BadInput("`until` and `max_new_tokens` are for examples: use `from_examples`")
 
@@ -169,7 +172,11 @@ def _example(content: Any, place: str) -> tuple[dict[str, Any], str]:
     for key, value in content.items():
         value = _of_python(value)
         if not (isinstance(value, float) and math.isnan(value)):  # a DataFrame's for nothing
-            example[key] = value
+            example[str(key)] = value
+    try:
+        json.dumps(example, sort_keys=True, ensure_ascii=False, default=str).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadInput(f"{place} is not JSON: {first_line(error)}; correct it") from error
     asks = "answer" if example.get("choices") is None else "choices"
     for key in ("prompt", asks):
         if example.get(key) is None:
@@ -294,14 +301,13 @@ def matches(document: dict[str, Any], results: Sequence[str]) -> dict[str, float
         within = _contains(output, answer)
         words = [_bare(word) for word in answer.split()]
         begins = [_bare(word) for word in output.split()[: len(words)]] == words
-    values = map(float, (whole, whole, within, begins))
-    return dict(zip(ANSWER_METRICS, values, strict=True))
+    return dict(zip(ANSWER_METRICS, map(float, (whole, whole, within, begins)), strict=True))
 
 
 def _contains(output: str, answer: str) -> bool:
     """Whether an answer stands in an output, in any case, and not within a word or a number."""
     begin = r"(?<!\w)" if _spaced(answer[0]) else ""
-    if answer[0].isdigit():
+    if re.match(r"[.,+-]?\d", answer):
         begin = r"(?<![\w.,-])"
     end = r"(?!\w)(?![.,]\d)" if _spaced(answer[-1]) else ""
     return re.search(f"{begin}{re.escape(answer)}{end}", output, re.IGNORECASE) is not None

@@ -23,9 +23,6 @@ its second parameter is called `document`. Higher is better, and 1 is right."""
 _PER_TEXT = (bits_per_byte, perplexity, weighted_perplexity)
 """Aggregations to numbers that are no shares of items."""
 
-_PREFERRED_METRIC = "acc_norm"
-_PREFERRED_FILTER = "flexible-extract"
-
 
 @dataclass(frozen=True)
 class Metric:
@@ -111,14 +108,12 @@ def filter_names(task: Any) -> list[str]:
 
 def listed_metrics(task: Any) -> list[Any]:
     """Returns the metrics that the file of a harness task lists: a name or a function each."""
-    entries = getattr(task.config, "metric_list", None) or []
-    return [entry.get("metric") for entry in entries]
+    return [entry.get("metric") for entry in getattr(task.config, "metric_list", None) or []]
 
 
 def full_metric_names(task: Any) -> tuple[str, ...]:
     """Returns the names that `choose_metric` accepts: every metric with every filter."""
-    filters = filter_names(task)
-    return tuple(_full_name(name, chosen) for name in metric_names(task) for chosen in filters)
+    return tuple(_full_name(name, how) for name in metric_names(task) for how in filter_names(task))
 
 
 def choose_metric(task: Any, metric: str | None) -> Metric:
@@ -143,7 +138,7 @@ def choose_metric(task: Any, metric: str | None) -> Metric:
                 f"task '{task.task_name}' has no metric, or only perplexities, which are no shares "
                 "of items: give it another in its metric_list"
             )
-        name = _PREFERRED_METRIC if _PREFERRED_METRIC in names else names[0]
+        name = "acc_norm" if "acc_norm" in names else names[0]
     # a function of the task may compute metrics that the task does not list
     if name not in names and not any(map(callable, listed_metrics(task))):
         raise TaskUnusable(
@@ -151,7 +146,7 @@ def choose_metric(task: Any, metric: str | None) -> Metric:
             f"{', '.join(names)}"
         )
     if not filter_name:
-        filter_name = _PREFERRED_FILTER if _PREFERRED_FILTER in filters else filters[0]
+        filter_name = "flexible-extract" if "flexible-extract" in filters else filters[0]
     if filter_name not in filters:
         raise TaskUnusable(
             f"task '{task.task_name}' has no filter '{filter_name}'"

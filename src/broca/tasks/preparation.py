@@ -109,9 +109,8 @@ def prepare(
         if reason:
             reasons[reason] += 1
         else:
-            number = len(documents)
             documents.append(
-                Document(prepared, number, split, int(place), is_located, group, requests)
+                Document(prepared, len(documents), split, int(place), is_located, group, requests)
             )
     for reason, count in reasons.items():
         if all(document.located for document in documents):
