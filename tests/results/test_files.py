@@ -68,9 +68,12 @@ def test_another_schema_is_refused(tmp_path):
 
 def test_a_file_is_replaced_as_a_whole(tmp_path, monkeypatch):
     """It is UTF-8 with plain line ends, alone in its folder; on a full disk the old one remains."""
-    file = tmp_path / "result.json"
-    file.write_text("before")
+    file, other = tmp_path / "result.json", tmp_path.parent / "other.txt"
+    for path in (file, other):
+        path.write_text("before")
+    (tmp_path / "result.json.part").symlink_to(other)  # in a folder of somebody else
     write_beside(file, "é\nsecond\n")
+    assert other.read_text() == "before"
     assert file.read_bytes() == "é\nsecond\n".encode()
     with pytest.raises(UnicodeEncodeError):
         write_beside(file, "\udcff")

@@ -96,11 +96,12 @@ def test_other_files_are_refused(path, change, refusal, message):
         assert path.read_bytes() == content
 
 
-def test_a_link_in_place_of_the_lock_is_refused(tmp_path):
-    """The file to which it leads is not emptied."""
+@pytest.mark.parametrize("name", ["j.sqlite", "j.sqlite.lock"])
+def test_a_link_in_place_of_a_journal_or_its_lock_is_refused(tmp_path, name):
+    """The file to which it leads is not written."""
     (tmp_path / "mine.txt").write_text("mine")
-    (tmp_path / "j.sqlite.lock").symlink_to(tmp_path / "mine.txt")
-    with pytest.raises(JournalNotWritable, match="symbolic links"):
+    (tmp_path / name).symlink_to(tmp_path / "mine.txt")
+    with pytest.raises(JournalNotWritable, match=r"a link|symbolic links"):
         Journal(tmp_path / "j.sqlite")
     assert (tmp_path / "mine.txt").read_text() == "mine"
 

@@ -15,9 +15,7 @@ import broca
 from broca.cli.main import app
 from broca.errors import BadInput, UnknownName
 from broca.explorer.measurer import ITEMS
-from broca.options.running import GivenAblation
 from broca.runs.workspace import Workspace
-from broca.verbs.explore import _kept
 
 
 def test_a_loaded_model_is_served_and_left_as_it_was(planted):
@@ -50,16 +48,6 @@ def test_a_run_brings_its_model_set_and_tasks(tmp_path):
         assert page.explorer.score("mine", ["L0M"])["items"] == ITEMS
     with broca.explore(out, include_path=tmp_path, tasks="capitals", port=0) as page:
         assert page.explorer.measurer.tasks() == ("capitals",)
-
-
-def test_links_in_a_folder_keep_the_page_s_journal_out_of_it(tmp_path):
-    """A folder of somebody else may lead to files elsewhere; they stay as they are."""
-    (tmp_path / "result.json").touch()
-    assert _kept(tmp_path, GivenAblation()).journal_options.journal is not None
-    (tmp_path / "explore.sqlite").unlink()
-    (tmp_path / "explore.sqlite").symlink_to(tmp_path / "elsewhere")
-    assert _kept(tmp_path, GivenAblation()).journal_options.journal is None
-    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_what_cannot_be_served_is_refused(planted):

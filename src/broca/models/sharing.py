@@ -176,8 +176,7 @@ def prove(model: GatedModel, length: int) -> Sharing | None:
 
 def tolerance_of(model: GatedModel) -> float:
     """Returns the relative difference that counts as equal in the self-test of this model."""
-    quantized = getattr(model.model.config, "quantization_config", None) is not None
-    quantized = quantized or any(
+    quantized = getattr(model.model.config, "quantization_config", None) is not None or any(
         is_projection(point.module) and not _holds_plain_weights(point.module)
         for point in model.points
     )

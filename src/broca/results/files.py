@@ -109,7 +109,8 @@ def write_beside(path: Path, text: str) -> None:
     part = path.with_name(path.name + ".part")
     content = text.encode()
     try:
-        with part.open("wb") as file:
+        part.unlink(missing_ok=True)  # of a killed process, or a link to a file elsewhere
+        with part.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

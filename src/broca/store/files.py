@@ -1,5 +1,6 @@
 """Opens journal files: translates SQLite's errors, and admits one writer at a time."""
 
+import errno
 import fcntl
 import os
 import sqlite3
@@ -109,8 +110,10 @@ class WriterLock:
         if name == MEMORY:
             return
         try:
-            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW  # a link's file would be emptied
-            self._file = os.open(f"{os.path.realpath(name)}.lock", flags, 0o666)
+            # links in a folder of somebody else lead to files that are none of its run
+            if os.path.islink(name):
+                raise OSError(errno.ELOOP, "it is a link: name the file itself")
+            self._file = os.open(f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             holder = os.pread(self._file or 0, 200, 0).decode(errors="replace").strip()

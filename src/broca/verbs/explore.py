@@ -94,13 +94,9 @@ JOURNAL = "explore.sqlite"
 
 
 def _kept(folder: Path, run_options: GivenAblation) -> GivenAblation:
-    """Returns the options with a journal in a run's folder, unless that cannot be written now.
-
-    Links, which a folder of somebody else may hold, lead to files elsewhere and are not written.
-    """
+    """Returns the options with a journal in a run's folder, unless that cannot be written now."""
     options = run_options.journal_options
-    links = any(file.is_symlink() for file in folder.glob(f"{JOURNAL}*"))
-    if options.journal is None and not links and (folder / Localization.FILE).is_file():
+    if options.journal is None and (folder / Localization.FILE).is_file():
         with suppress(BrocaError), Journal(folder / JOURNAL):
             options = replace(options, journal=folder / JOURNAL)
     return replace(run_options, journal_options=options)

@@ -147,7 +147,9 @@ class KeptMeasurer:
                 found = replace(found, members=members)
             kept_by_others = None
             if others:
-                mean = self._mean(others, nested["ranking"])
+                weights = [self.trial.weights.get(one.task, 1.0) for one in others]
+                draws = [one.of(nested["ranking"]) for one in others]
+                mean = np.average(draws, axis=0, weights=weights)
                 curves.append(self._curve(("ranking", kind, "others"), mean, grid))
                 kept_by_others = self._intervals(mean)[grid.index(count)]
             line = self.compared(kind, own, whole, drawn)
@@ -204,11 +206,6 @@ class KeptMeasurer:
         draws = (scores - floor) / np.maximum(room, least)
         kept_draws, rows = (dict(zip(sets, of, strict=True)) for of in (draws, values))
         return KeptScores(task, kept_draws, rows, values[0], float(room[0]), scope.level, aggregate)
-
-    def _mean(self, scores: Sequence[KeptScores], kept: Sequence[Kept]) -> Floats:
-        """Returns the mean draws of several tasks, weighted as their drops are."""
-        weights = [self.trial.weights.get(of.task, 1.0) for of in scores]
-        return np.average([of.of(kept) for of in scores], axis=0, weights=weights)
 
     def _curve(
         self,
