@@ -21,6 +21,17 @@ class BadInput(BrocaError):
     """An argument, file or model that cannot be used as given."""
 
 
+class TooFewRows(BadInput):
+    """A row budget that is below the `fewest` rows of a method."""
+
+    def __init__(self, rows: int, fewest: int) -> None:
+        super().__init__(
+            f"`rows` {rows} is too few: the method needs {fewest} at least; use more rows, "
+            "fewer `items` or another method"
+        )
+        self.fewest = fewest
+
+
 class UnknownName(BadInput):
     """A model, task, method or component that does not exist."""
 

@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 
 from broca import designs
-from broca.errors import BadInput, nearest
+from broca.errors import BadInput, TooFewRows, nearest
 from broca.measurement import Floats, Measurement, Plan, Response
-from broca.searches.problem import Problem, Ranking, Search, Strategy, TooFewRows, answered
+from broca.searches.problem import Problem, Ranking, Search, Strategy, answered
 
 _NO_OPTIONS: Mapping[str, Any] = {}
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from broca.components import Component
-from broca.errors import BadInput
+from broca.errors import TooFewRows
 from broca.measurement import Execute, Floats, Ints, Measurement, Plan
 from broca.results.localization import AdditivityInfo, AnswerInfo, RankedComponent
 
@@ -24,17 +24,6 @@ _LEAST = 0.01
 """Share of the largest effect below which an effect counts as none."""
 _ROUNDING = 1e-9
 """Effects below this are rounding errors."""
-
-
-class TooFewRows(BadInput):
-    """A row budget that is below the `fewest` rows of a method."""
-
-    def __init__(self, rows: int, fewest: int) -> None:
-        super().__init__(
-            f"`rows` {rows} is too few: the method needs {fewest} at least; use more rows, "
-            "fewer `items` or another method"
-        )
-        self.fewest = fewest
 
 
 @dataclass(frozen=True)
