@@ -100,7 +100,7 @@ class Component:
         return NAMINGS[self.kind].heads(self.index or 0, heads, kv_heads)
 
     @classmethod
-    def parse(cls, name: str) -> Component:
+    def parse(cls, name: object) -> Component:
         """Reads a name such as `L12H3`.
 
         Raises:

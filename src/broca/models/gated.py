@@ -402,8 +402,9 @@ class GatedModel:
     @property
     def vocabulary(self) -> int:
         """Size of the vocabulary."""
-        parts = self.model.get_input_embeddings().modules()  # adapters wrap the table
-        return next(int(part.num_embeddings) for part in parts if hasattr(part, "num_embeddings"))
+        table: Any = self.model.get_input_embeddings()
+        table = getattr(table, "original_module", table)  # adapters wrap it
+        return int(getattr(table, "base_layer", table).num_embeddings)
 
     def require_embedded(self, tokens: Iterable[int]) -> None:
         """Refuses tokens that the model has no embedding for.
@@ -586,5 +587,4 @@ def _listed(components: Any) -> list[Component]:
             f"`components` must be names, components or a result with `selected`, not "
             f"{type(components).__name__}"
         )
-    names = (str(getattr(entry, "name", entry)) for entry in components)
-    return list(dict.fromkeys(Component.parse(name) for name in names))
+    return list(dict.fromkeys(Component.parse(getattr(one, "name", one)) for one in components))
