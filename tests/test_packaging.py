@@ -76,6 +76,14 @@ def test_every_imported_package_is_required():
     assert {DISTRIBUTIONS.get(name, name) for name in imported} <= required
 
 
+def test_the_changelog_has_the_version():
+    """After what is unreleased comes the present version; the last one is 0.1.0."""
+    text = (ROOT / "CHANGELOG.md").read_text().replace("## Unreleased\n", "", 1)
+    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert headings[0].split()[0] == PROJECT["version"]
+    assert [heading.split()[0] for heading in headings][-1] == "0.1.0"
+
+
 def test_the_repository_is_slim(scripts):
     """The repository tracks no archive of results and no picture above 200 kB."""
     from large_files import refusals, tracked

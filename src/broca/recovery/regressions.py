@@ -99,10 +99,10 @@ class Standardized(_Linear):
             warnings.simplefilter("ignore", RuntimeWarning)
             try:
                 self.inner_.fit(matrix, (y - center) / spread)
-            except ValueError:
-                if matrix.shape[1] < 2:
+            except ValueError as error:
+                if "empty sequence" not in str(error):
                     raise
-                self.inner_ = None  # a pursuit fails where the responses beside a fold are equal
+                self.inner_ = None  # a pursuit, where the responses beside a fold are equal
                 return self
         self.coef_ = np.asarray(self.inner_.coef_, dtype=float) * spread
         self.intercept_ = float(center + self.inner_.intercept_ * spread)
