@@ -57,11 +57,7 @@ def test_own_tasks_are_known_by_their_names(folder, tokenizer):
         catalog.name_of(Task.from_examples(PAIRS, name="good"))
     with pytest.raises(BadInput, match=r"`task` must be a name or a broca\.Task, not list"):
         catalog.name_of(PAIRS)
-
-
-def test_a_named_task_takes_its_own_metric(folder, tokenizer):
-    """A task's metric is a name or a function; the caller's `metric` takes precedence."""
-    catalog = Catalog(folder)
-    task = Task("good", metric=lambda output, answer: 7.0)
-    assert catalog.load(task, tokenizer).rescored
-    assert not catalog.load(task, tokenizer, metric="exact_match").rescored
+    (folder / "same.yaml").write_text((folder / "good.yaml").read_text())
+    for known, names in ((catalog, "good.yaml"), (Catalog(), "good.yaml,good.yaml,same.yaml")):
+        with pytest.raises(BadInput, match="two tasks are called 'good': give that of"):
+            known.names_of([f"{folder}/{name}" for name in names.split(",")])

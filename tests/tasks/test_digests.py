@@ -42,6 +42,9 @@ def test_a_digest_is_of_the_question(rows, settings):
     one, two = (digests([{"prompt": "p", "answer": "a", "s": s}]) for s in ({0, 8}, {8, 0}))
     assert one == two
     assert not set(before) & set(digests(rows, **settings))
+    all_of = [loaded(some, **settings).documents_digest for some in (rows, ROWS, ROWS[::-1])]
+    assert len(set(all_of)) == 2 + (rows != ROWS)
+    assert all_of[1] == loaded(ROWS).documents_digest
 
 
 def test_margins_are_digested_with_the_answers_that_are_compared():

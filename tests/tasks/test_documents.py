@@ -57,6 +57,15 @@ def test_what_cannot_be_scored_is_left_out(tmp_path, documents, settings, max_le
         Catalog(tmp_path).load("some", tokenizer)
 
 
+def test_copies_of_choices_count_once(tmp_path, tokenizer):
+    """A copy of the right choice is not a wrong one, and a target may name a choice twice."""
+    documents = [{**one, "right": [2, 2]} for one in chosen(*[("a", ["b", "c", "c", "d"])] * 8)]
+    write_task(tmp_path, "copies", documents, **(CHOICE | {"doc_to_target": "right"}))
+    task = Catalog(tmp_path).load("copies", tokenizer)
+    margin = task.margin(task.items[0])
+    assert (len(margin.requests), margin.gold, task.chance) == (3, 1, 0.25)
+
+
 @pytest.mark.parametrize("name", ["train", "test"])
 def test_control_without_the_split_is_cut_in_three(folder, tokenizer, name):
     """A task is refused without the split, or if it is scored; a control is cut in three."""
@@ -97,12 +106,15 @@ def test_settings_of_generations_replace_the_tasks_own(folder, tokenizer):
 
 
 def test_answers_that_do_not_fit_have_no_margin():
-    """An answer of a function that is longer than the context leaves its item out of margins."""
+    """Neither a function's answer that is longer than the context, nor one of two requests."""
     task = broca.Task.from_examples([("a", "b"), ("c", "d")], max_new_tokens=4)
     options = TaskOptions(reference=lambda document: document["prompt"] * 9)
     requests = [RequestTokenizer(tiny_tokenizer(), max_length=length) for length in (8, 9)]
     short, long = (Catalog().load(task, tokenizer, options=options) for tokenizer in requests)
     assert [short.margin(item) for item in short.items] == [None, None]
+    document = short._documents[0]
+    several = replace(document, instances=document.instances * 2, tokens=document.tokens * 2)
+    assert (document.accepts("b"), several.accepts("b")) == (True, False)
     assert len(long.margin(long.items[0]).requests[0].continuation) == 9
 
 

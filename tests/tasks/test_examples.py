@@ -174,23 +174,16 @@ def test_a_data_set_is_a_task_of_the_catalog(write, tokenizer):
     assert len(catalog.load(name, tokenizer, options=TaskOptions(limit=5)).items) == 5
 
 
-def test_columns_are_named(write):
-    """Columns of other names are prompts and answers if `fields` names them."""
-    fields = {"prompt": "text", "answer": "reply"}
-    (example,) = read_data_set(str(write({"text": "p", "reply": 3})), fields=fields).examples
-    assert example == {"prompt": "p", "answer": " 3"}
-
-
 def test_class_labels_are_named(tmp_path):
-    """The answers of a data set with class labels are the labels' names."""
+    """Columns have the names in `fields`; class labels as answers are the labels' names."""
     features = datasets.Features(
-        {"prompt": datasets.Value("string"), "label": datasets.ClassLabel(names=["neg", "pos"])}
+        {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["neg", "pos"])}
     )
-    data = datasets.Dataset.from_dict({"prompt": ["good film"], "label": [1]}, features=features)
+    data = datasets.Dataset.from_dict({"text": ["good film"], "label": [1]}, features=features)
     data.to_parquet(tmp_path / "train.parquet")
-    fields = {"prompt": "prompt", "answer": "label"}
+    fields = {"prompt": "text", "answer": "label"}
     (example,) = read_data_set(f"data:{tmp_path}", fields=fields).examples
-    assert example["answer"] == " pos"
+    assert example == {"prompt": "good film", "answer": " pos"}
 
 
 def test_data_that_cannot_be_read_are_refused(write):

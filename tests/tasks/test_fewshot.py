@@ -1,8 +1,7 @@
 """No few-shot example is a scored item."""
 
 import pytest
-from harness_tasks import harness_results, write_tasks
-from lm_eval.tasks import TaskManager
+from harness_tasks import harness_results, write_task, write_tasks
 
 from broca.errors import TaskUnusable
 from broca.tasks import Catalog, TaskOptions
@@ -18,6 +17,7 @@ def folder(tmp_path_factory):
         ("first_named", "fewshot_config: {sampler: first_n}\nfewshot_split: test"),
         ("written", "fewshot_config: {samples: [{question: 1 + 1, answer: two}]}"),
         ("fixed", "num_fewshot: 0"),
+        ("valid", "test_split: null\nvalidation_split: test\ntraining_split: train"),
     ):
         (folder / f"{name}.yaml").write_text(f"{text.replace('same_split', name)}{settings}\n")
     return folder
@@ -52,21 +52,6 @@ def test_examples_and_items_are_disjoint(folder, tokenizer, name, options, reser
     assert all(f"{reserved} documents of {name} served" in note for note in said)
 
 
-def test_lm_eval_agrees_on_the_documents_set_aside(folder, tiny, tokenizer):
-    """From the same pool of examples, lm-eval builds the same prompts."""
-    benchmark = Catalog(folder).load("same_split", tokenizer, options=TaskOptions(num_fewshot=2))
-    manager = TaskManager(include_path=str(folder), include_defaults=False)
-    task = manager.load("same_split")["tasks"]["same_split"]
-    used = {example for _, examples in questions(benchmark) for example in examples}
-    pool = [document for document in task.test_docs() if document["question"] in used]
-    assert len(pool) == 3
-    task.sampler.replace_df(pool)
-    results = harness_results(tiny.model, tiny.tokenizer, [task], folder=folder, num_fewshot=2)
-    samples = results["samples"]["same_split"]
-    prompts = {s["arguments"][0][0] for s in samples if s["doc"]["question"] not in used}
-    assert {item.prompt for item in benchmark.items} == prompts
-
-
 @pytest.mark.parametrize(("name", "count"), [("first_n", 22), ("first_named", 4)])
 def test_first_examples_are_those_of_lm_eval(folder, tiny, tokenizer, name, count):
     """With `first_n` from the scored split, every item has lm-eval's prompt; the first are none."""
@@ -79,8 +64,11 @@ def test_first_examples_are_those_of_lm_eval(folder, tiny, tokenizer, name, coun
 
 @pytest.mark.parametrize(
     ("name", "count", "most"),
-    [("generation", 13, 12), ("same_split", 16, 15), ("first_n", 24, 23), ("written", 2, 1)],
-)
+    [
+        ("generation", 13, 12), ("same_split", 16, 15), ("first_n", 24, 23), ("written", 2, 1),
+        ("valid", 12, 11),
+    ],
+)  # fmt: skip
 def test_more_examples_than_there_are_is_refused(folder, tokenizer, name, count, most):
     """A `num_fewshot` above the available examples is refused with their number."""
     with pytest.raises(TaskUnusable, match=f"`num_fewshot` {count} is more than the {most} ex"):
@@ -94,3 +82,17 @@ def test_a_task_may_fix_its_examples(folder, tokenizer, name, examples):
     assert [shown for _, shown in questions(benchmark)] == [examples] * 24
     note = "fixed is always asked without solved examples, as in lm-eval"
     assert benchmark.notes == ((note,) if name == "fixed" else ())
+
+
+@pytest.mark.parametrize("around", ["description", "gen_prefix"])
+def test_what_stands_around_a_question_is_part_of_it(tmp_path, tokenizer, around):
+    """Documents with other texts around the same question are items, and without them copies."""
+    rows = [{"question": "So?", "answer": "yes", "text": f"text {n}"} for n in range(12)]
+    settings = {"fewshot_split": "test", "fewshot_config": {"sampler": "first_n"}}
+    write_task(tmp_path, "read", rows, **settings, **{around: "{{text}} "})
+    options = TaskOptions(num_fewshot=1)
+    benchmark = Catalog(tmp_path).load("read", tokenizer, options=options)
+    assert sum(map(len, vars(benchmark.split(items=9, seed=0)).values())) == 11
+    write_task(tmp_path, "read", rows, **settings)
+    with pytest.raises(TaskUnusable, match="all of them ask the same as the solved examples"):
+        Catalog(tmp_path).load("read", tokenizer, options=options)

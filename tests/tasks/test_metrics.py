@@ -24,6 +24,8 @@ def test_metric_and_filter(catalog, name, metric, full_name):
     (task,), _ = catalog.harness_tasks(name)
     assert choose_metric(task, metric).full_name == full_name
     assert full_name in full_metric_names(task)
+    with pytest.raises(TaskUnusable, match="it returned other; correct its metric_list"):
+        choose_metric(task, metric).number({"other": 1.0}, "item 0")
 
 
 @pytest.mark.parametrize(

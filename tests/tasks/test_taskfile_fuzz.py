@@ -78,7 +78,6 @@ def test_a_changed_task_file_is_read_or_refused(folder, tokenizer, changes):
 @example(text="task: good\ndoc_to_text: !function nothing.here\n")
 @example(text="task: !!python/object/apply:os.getcwd []\n")
 @example(text="&a [*a]")
-@example(text="task: [good")
 @example(text="[" * 2000)
 def test_any_text_as_a_task_file_is_refused(folder, tokenizer, text):
     """Arbitrary text and values raise a `BrocaError`."""

@@ -51,26 +51,18 @@ USER = {"role": "user", "content": "hi"}
 
 
 @pytest.mark.parametrize(
-    ("shown", "said"),
+    "shown",
     [
-        (
-            "{% if m.role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
-            "{{ m.content }}",
-            "<user>hi",
-        ),
-        (
-            "{% for part in m.content %}{% if part.type == 'text' %}{{ part.text }}{% endif %}"
-            "{% endfor %}",
-            "<system>be<user>hi",
-        ),
-        ("{{ m.content[0].text + '' }}", "<system>be<user>hi"),
+        "{% for part in m.content %}{{ part.text if part.type == 'text' }}{% endfor %}",
+        "{{ m.content[0].text + '' }}",
     ],
-    ids=["refuses system messages", "leaves texts out", "refuses texts"],
+    ids=["leaves texts out", "refuses texts"],
 )
-def test_templates_get_what_they_can_show(shown, said):
-    """A refused system message is left out; templates that show no text get a list of parts."""
+def test_templates_get_what_they_can_show(shown):
+    """Templates that show no text get a list of parts."""
     tokenizer = chatting(f"{{% for m in messages %}}<{{{{ m.role }}}}>{shown}{{% endfor %}}")
-    assert tokenizer.chat([{"role": "system", "content": "be"}, USER]) == said
+    said = tokenizer.chat([{"role": "system", "content": "be"}, USER])
+    assert said == "<system>be<user>hi"
 
 
 @pytest.mark.parametrize(

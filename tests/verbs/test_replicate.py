@@ -143,9 +143,10 @@ def test_what_cannot_be_claimed_or_replicated_is_refused(planted, claim, tmp_pat
         broca.Claim.of(make_result())
     with pytest.raises(BadInput, match="are not those of the claim"):
         broca.replicate(claim, model="reference-small", **FEW)
-    changed = replace(claim, digests={**claim.digests, "task": "0"})
-    with pytest.raises(BadInput, match="the definition of task 'capitals'"):
-        broca.replicate(changed, model=planted, **FEW)
+    for name in ("task", "documents"):
+        changed = replace(claim, digests={**claim.digests, name: "0"})
+        with pytest.raises(BadInput, match="the definition or data of task 'capitals'"):
+            broca.replicate(changed, model=planted, **FEW)
     replace(claim, heads=("L0H99",)).save(tmp_path)
     with pytest.raises(BadInput, match="no component 'L0H99'"):
         broca.replicate(tmp_path, **FEW)

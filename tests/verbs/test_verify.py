@@ -229,3 +229,6 @@ def test_a_run_is_verified_from_its_folder(tmp_path):
         verify(result, model="reference", limit=16, scope=scope)
     with pytest.raises(BadInput, match="the run selected heads, not mlp"):
         verify(result, limit=16, scope=scope, components="mlp")
+    for changed in ({"task_options": TaskOptions(limit=48)}, {"task": "sorting_line"}):
+        with pytest.raises(BadInput, match="items that the run searched on may be among those of"):
+            verify(tmp_path / "out", **changed)

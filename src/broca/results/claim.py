@@ -27,7 +27,7 @@ class Claim(Result, file="claim.json", verb="broca localize"):
 
     Attributes:
         model: The model.
-        digests: Digests of the tokenizer and of the definition of the task.
+        digests: Digests of the tokenizer, of the definition of the task and of its documents.
         task: The task that needs the set.
         wordings: Tasks that ask the same documents in other words; a replication tries them.
         heads: The set.

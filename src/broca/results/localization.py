@@ -235,7 +235,7 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
             few.
         alternatives: Other sets, if they were searched.
         backups: Members of all sets that take over from each other.
-        digests: Digests of the tokenizer and of the definition of the task.
+        digests: Digests of the tokenizer, of the definition of the task and of its documents.
         wordings: Tasks of the package that ask the same documents in other words.
         notes: Notes for the reader, such as truncated prompts or other tasks at chance.
     """

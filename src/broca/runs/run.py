@@ -460,10 +460,11 @@ class Run:
 
     @property
     def digests(self) -> dict[str, str]:
-        """The digests of the tokenizer and of the definition of the task."""
+        """The digests of the tokenizer, of the definition of the task and of its documents."""
         benchmark = self.tasks.benchmarks[self.tasks.task]
         return {
             "tokenizer": self.condition.tokenizer, "task": definition_digest(benchmark).hex(),
+            "documents": benchmark.documents_digest.hex(),
         }  # fmt: skip
 
     def _folder_digests(self) -> dict[str, Any]:

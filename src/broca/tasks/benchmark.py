@@ -8,6 +8,7 @@ import math
 import runpy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib.metadata import version
 from typing import Any
 
@@ -87,9 +88,7 @@ class Benchmark:
         options = options or TaskOptions()
         if name is not None:
             group, metric = scored_group(name, group, tasks, metric=metric)
-        parts: list[PreparedTask] = []
-        documents: list[Document] = []
-        notes: list[str] = []
+        parts, documents, notes = list[PreparedTask](), list[Document](), list[str]()
         for task in tasks:
             part, part_documents, part_notes = prepare(
                 task, tokenizer, options, metric=metric, require_split=require_split
@@ -147,6 +146,15 @@ class Benchmark:
         first, *others = [full_metric_names(part.harness) for part in self._parts]
         return tuple(name for name in first if all(name in names for names in others))
 
+    @cached_property
+    def documents_digest(self) -> bytes:
+        """Digest of all documents in their order, on which the split depends, 16 bytes.
+
+        The name of a task, which may be another path of the same file, is not digested.
+        """
+        documents = [[one.split, one.place, one.fields] for one in self._documents]
+        return _digest([sorted(self._repeats), documents])
+
     @property
     def cut_items(self) -> int:
         """Number of items whose prompt was truncated to fit the model's context."""
@@ -162,9 +170,8 @@ class Benchmark:
             if number not in self._repeats:
                 part = parts[document.part.name]
                 (part.located if document.located else part.scored).append(number)
-        several = list(parts.values())
-        asks = [document.content for document in self._documents] if len(several) > 1 else []
-        return split_parts(self.name, several, items=items, seed=seed, asks=asks)
+        asks = [document.content for document in self._documents] if len(parts) > 1 else []
+        return split_parts(self.name, list(parts.values()), items=items, seed=seed, asks=asks)
 
     def document(self, item: Item) -> Any:
         """Returns the document of an item, with all its fields."""
@@ -248,10 +255,12 @@ class Benchmark:
             return None if request is None else Margin((request,), None)
         if kind == "loglikelihood_rolling" or len(item.requests) == 1:
             return Margin(item.requests, None)
-        choices, right = len(document.choices), document.right_choices
-        if not right or len(set(right)) == choices:
+        asked = item.requests[: len(document.choices)]
+        distinct = tuple(dict.fromkeys(asked))  # a copy of a right choice is not a wrong one
+        right = tuple(dict.fromkeys(distinct.index(asked[at]) for at in document.right_choices))
+        if not right or len(right) == len(distinct):
             return None
-        return Margin(item.requests[:choices], right[0] if len(right) == 1 else right)
+        return Margin(distinct, right[0] if len(right) == 1 else right)
 
     def _forced(self, document: Document, answer: str) -> Request | None:
         """Returns the request of an answer; None for one that the model's context cannot hold."""

@@ -20,7 +20,7 @@ from broca.tasks.code import code_tasks, require_enclosed
 from broca.tasks.data_sets import PREFIX, read_data_set
 from broca.tasks.example_files import names_file
 from broca.tasks.examples import Task, harness_task
-from broca.tasks.metrics import MetricFunction, choose_metric, score_with, scored_group
+from broca.tasks.metrics import MetricFunction, score_with, scored_group
 from broca.tasks.preparation import require_locate_split
 from broca.tasks.sandbox import fetching
 from broca.tasks.task_index import (
@@ -120,9 +120,8 @@ class Catalog:
         self._allow_code, self._fetch_urls = allow_code, fetch_urls
         self._definitions = dict(_controls())
         self._built: dict[tuple[Any, ...], tuple[RequestTokenizer, Benchmark]] = {}
-        self._loaded: dict[str, tuple[list[Any], Any | None]] = {}
-        self._included: dict[str, Any] = {}
-        self._files: dict[str, Any] = {}
+        self._loaded: dict[str, Any] = {}
+        self._included, self._files = dict[str, Any](), dict[str, Any]()
         self._broken: dict[str, str] = {}
         if include_path:
             folder = place_of(include_path)
@@ -177,13 +176,16 @@ class Catalog:
         """
         if isinstance(task, str) and task.strip().endswith((".yaml", ".yml")):
             require_named(task.strip(), exactly=True)  # its functions are run
-            entries, broken = read_task_files([place_of(task.strip())])
+            entries, broken = read_task_files([place := place_of(task.strip())])
             names = _names(entries, "TASK", "PY_TASK")
             if len(names) != 1:
                 fault = next(iter(broken.values()), f"'{task}' does not define one task of lm-eval")
                 raise TaskUnusable(fault)
-            self._files |= entries
-            return names[0]
+            (name,) = names
+            known = self._files.setdefault(name, entries[name])
+            if name in self._definitions or known.yaml_path.resolve() != place.resolve():
+                raise BadInput(f"two tasks are called '{name}': give that of '{task}' another name")
+            return name
         if isinstance(task, str):
             return task
         if not isinstance(task, Task):
@@ -246,10 +248,7 @@ class Catalog:
         tasks, group = self._loaded[name] = self.harness_tasks(name)
         metric = options.metric or self._definition(name).metric
         if isinstance(metric, str):
-            if group is None and len(tasks) == 1:
-                choose_metric(tasks[0], metric)
-            else:
-                scored_group(name, group, tasks, metric=metric)
+            scored_group(name, group, tasks, metric=metric)
         if options.locate_split is not None:
             for member in tasks:
                 require_locate_split(member, options.locate_split)
@@ -290,8 +289,7 @@ class Catalog:
                 tasks = [harness_task(examples, tokenizer, chat=options.chat_template)]
             chosen = chosen or next(iter(tasks[0].aggregation()))
         else:
-            early = name in self._loaded
-            tasks, group = self._loaded.pop(name) if early else self.harness_tasks(name)
+            tasks, group = self._loaded.pop(name, None) or self.harness_tasks(name)
             if chosen is None and name in PAPER_TASKS.keys() - self._included - self._files.keys():
                 chosen = PAPER_TASKS[name].metric
         if callable(chosen):

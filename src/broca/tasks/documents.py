@@ -15,7 +15,7 @@ from lm_eval.api.task import ConfigurableTask
 from broca.errors import refused
 from broca.limits import time_limit
 from broca.tasks.items import Generation, LogLikelihood, Output, Request
-from broca.tasks.metrics import Metric, filter_names, filters_of
+from broca.tasks.metrics import Metric, filters_of
 from broca.tasks.sandbox import SECONDS
 
 _RIGHT = 1.0 - 1e-9  # minimum score of a right answer
@@ -71,7 +71,7 @@ class PreparedTask:
             self.kind != "multiple_choice"
             or overridden
             or callable(self.harness.config.process_results)
-            or filter_names(self.harness) != ["none"]
+            or self.harness.config.filter_list is not None
         ):
             return None
         return _LENGTHS.get(self.metric.name)
@@ -83,8 +83,7 @@ class PreparedTask:
         settings = {key: value for key, value in config.to_dict().items() if key not in _SOURCES}
         partial = {name for name in settings if hasattr(getattr(config, name, None), "func")}
         settings |= {name: getattr(config, name) for name in partial}  # as text they have addresses
-        metadata = self.metadata
-        metadata.pop("config_source", None)
+        metadata = {key: one for key, one in self.metadata.items() if key != "config_source"}
         # a caller's function may change undetected: outputs are shared, scores are not kept
         rescored = bool(metadata.get("rescored"))
         if rescored:
@@ -104,6 +103,12 @@ def code_digest(function: Any) -> str:
     except TypeError:  # a callable object without source code
         return ""
     return hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest() if file.is_file() else ""
+
+
+def question_texts(task: Any, document: Any) -> tuple[Any, Any, Any]:
+    """Returns a document's own texts in its prompt: question, description and answer's prefix."""
+    description = task.resolve_field(document, task.config.description)
+    return task.doc_to_text(document), description, task.doc_to_prefix(document)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,9 +156,10 @@ class Document:
         Neither white space nor the order of choices makes another question. The answer counts where
         it is the question: whole texts, and contexts that are chosen.
         """
-        text = " ".join(str(self.part.harness.doc_to_text(self.fields)).split())
-        asks = text and not getattr(self.part.harness, "multiple_input", 0)
-        return repr((text, sorted(self.choices), "" if asks else str(self.target)))
+        task = self.part.harness
+        text, *around = (" ".join(str(one).split()) for one in question_texts(task, self.fields))
+        asks = text and not getattr(task, "multiple_input", 0)
+        return repr((text, *around, sorted(self.choices), "" if asks else str(self.target)))
 
     @property
     def target(self) -> Any:
@@ -171,8 +177,7 @@ class Document:
     @property
     def accepted_target(self) -> str | None:
         """The target of a generation with its delimiter, if the metric accepts it."""
-        target = self.target
-        for text in target if isinstance(target, list) else [self.target_text]:
+        for text in self.target if isinstance(self.target, list) else [self.target_text]:
             if isinstance(text, str) and self.accepts(f"{self.part.delimiter}{text}"):
                 return f"{self.part.delimiter}{text}"
         return None
@@ -195,9 +200,8 @@ class Document:
             choices.index(answer) if isinstance(answer, str) and answer in choices else answer
             for answer in (target if isinstance(target, list) else [target])
         ]
-        return tuple(
-            index for index in indices if isinstance(index, int) and 0 <= index < len(choices)
-        )
+        right = (one for one in indices if isinstance(one, int) and 0 <= one < len(choices))
+        return tuple(dict.fromkeys(right))
 
     def metrics(self, outputs: Sequence[Output]) -> dict[str, Any]:
         """Returns all values that the task's code computes from the answers to `requests`."""
@@ -227,22 +231,18 @@ class Document:
             shares = [value / length(text) for value, text in zip(values, choices, strict=True)]
             decisive = int(np.argmax(shares))
         if decisive not in self._scores:
-            self._scores[decisive] = self._number(self.metrics(outputs))
+            self._scores[decisive] = self.part.metric.number(self.metrics(outputs), self._name)
         return self._scores[decisive]
 
     def accepts(self, text: str) -> bool:
-        """Whether `text` is a right answer to a generation."""
-        if not self.part.metric.higher_is_better or not text.strip():
+        """Whether `text` is a right answer to a generation, its only request."""
+        if not self.part.metric.higher_is_better or not text.strip() or len(self.tokens) > 1:
             return False
-        return self._number(self._processed([text])) >= _RIGHT
+        return self.part.metric.number(self._processed([text]), self._name) >= _RIGHT
 
     @property
     def _name(self) -> str:
         return f"item {self.number} of task '{self.part.name}'"
-
-    def _number(self, values: dict[str, Any]) -> float:
-        metric = self.part.metric
-        return metric.number(metric.raw(values, self._name), self._name)
 
     def _processed(self, responses: Sequence[Any]) -> dict[str, Any]:
         instances, name = list(self.instances), self.part.metric.filter

@@ -167,7 +167,7 @@ class Item:
     requests: tuple[Request, ...]
 
 
-_FEWEST = 8
+FEWEST = 8
 """Fewest items of a task that can be split."""
 
 
@@ -224,14 +224,12 @@ def split_parts(
     if items < 1:
         raise BadInput(f"`items` must be at least 1, not {items}")
     scored = sum(len(part.scored) for part in parts)
-    if scored < _FEWEST:
+    if scored < FEWEST:
         raise BadInput(
-            f"task '{task}' has {scored} items: at least {_FEWEST} are needed to locate, confirm "
+            f"task '{task}' has {scored} items: at least {FEWEST} are needed to locate, confirm "
             "and report on different ones"
         )
-    locate: list[int] = []
-    confirm: list[int] = []
-    report: list[int] = []
+    locate, confirm, report = list[int](), list[int](), list[int]()
     for part in parts:
         rng = np.random.default_rng([seed, zlib.crc32(part.name.encode())])
         order = rng.permutation(np.asarray(part.located or part.scored, dtype=np.intp)).tolist()

@@ -33,7 +33,7 @@ class Metric:
         filter: The filter of the answers.
         aggregation: The task's own aggregation over items.
         higher_is_better: Whether a higher value is better.
-        stated: Whether the caller named it; otherwise the task's function may return another.
+        stated: Whether it has this name; a metric that is a function may return another.
     """
 
     name: str
@@ -47,31 +47,24 @@ class Metric:
         """Name and filter; a filter `none` is left out."""
         return _full_name(self.name, self.filter)
 
-    def raw(self, values: dict[str, Any], item: str) -> Any:
-        """Returns the task's value for an item.
+    def number(self, values: dict[str, Any], item: str) -> float:
+        """Returns the number of an item, in the direction of the metric.
 
         Args:
             values: The dictionary that `process_results` returned.
             item: Name of the item in messages.
 
         Raises:
-            TaskUnusable: The task returned no such metric.
+            TaskUnusable: The task returned no such metric, or one that is not a number from 0 to 1
+                for a single item.
         """
-        if self.name in values:
-            return values[self.name]
-        if not self.stated and values:  # a function such as pass_at_k returns `pass@1`
-            return next(iter(values.values()))
-        raise TaskUnusable(
-            f"{item} got no '{self.name}' from its task: it returned "
-            f"{', '.join(values) or 'nothing'}"
-        )
-
-    def number(self, raw: Any, item: str) -> float:
-        """Returns the number of an item, in the direction of the metric, from the task's value.
-
-        Raises:
-            TaskUnusable: The metric is not a number from 0 to 1 for a single item.
-        """
+        if self.name not in values and (self.stated or not values):
+            raise TaskUnusable(
+                f"{item} got no '{self.name}' from its task: it returned "
+                f"{', '.join(values) or 'nothing'}; correct its metric_list"
+            )
+        # a function such as pass_at_k returns `pass@1`
+        raw = values[self.name] if self.name in values else next(iter(values.values()))
         try:
             number = float(raw)
         except (TypeError, ValueError, OverflowError):
@@ -157,7 +150,7 @@ def choose_metric(task: Any, metric: str | None) -> Metric:
         filter_name,
         task.aggregation().get(name, mean),
         bool(task.higher_is_better().get(name, True)),
-        stated=metric is not None,
+        stated=metric is not None or not any(map(callable, listed_metrics(task))),
     )
 
 

@@ -22,14 +22,13 @@ from lm_eval.evaluator_utils import get_sample_size
 from broca.errors import BadInput, TaskUnusable, nearest
 from broca.options import LENGTH_NAMES, NEW_TOKENS, TaskOptions
 from broca.tasks.code import executes_code
-from broca.tasks.documents import Document, PreparedTask
-from broca.tasks.items import Request
+from broca.tasks.documents import Document, PreparedTask, question_texts
+from broca.tasks.items import FEWEST, Request
 from broca.tasks.metrics import choose_metric
 from broca.tasks.sandbox import ISOLATION
 from broca.tasks.tokenizer import RequestTokenizer
 
 _MOST_LOCATE_DOCUMENTS = 2000
-_FEWEST_ITEMS = 8
 _SEED = 1234  # lm-eval's own default for examples
 
 
@@ -102,8 +101,7 @@ def prepare(
         located = _built(twin, options, chat, limit=None)
         groups += [(locate, places[group[0].doc_id], True, group) for group in located]
     prepared = PreparedTask(name, chosen, delimiter, task)
-    documents: list[Document] = []
-    reasons: Counter[str] = Counter()
+    documents, reasons = list[Document](), Counter[str]()
     for split, place, is_located, group in groups:
         requests, reason = _requests_of(group, tokenizer)
         if reason:
@@ -112,9 +110,10 @@ def prepare(
             documents.append(
                 Document(prepared, len(documents), split, int(place), is_located, group, requests)
             )
+    if all(document.located for document in documents):
+        reason = next(iter(reasons), "all of them ask the same as the solved examples")
+        raise TaskUnusable(f"no item of task '{name}' can be scored: {reason}")
     for reason, count in reasons.items():
-        if all(document.located for document in documents):
-            raise TaskUnusable(f"no item of task '{name}' can be scored: {reason}")
         notes.append(f"{count} of {len(groups)} items of {name} were left out: {reason}")
     if task.OUTPUT_TYPE == "generate_until":
         notes += tokenizer.generation_notes(name, task.config.generation_kwargs or {})
@@ -229,8 +228,9 @@ def _keep_apart(
     if split is None and not written:
         split = config.training_split or config.validation_split or config.test_split
     shared, first = not written and split in scored_splits, isinstance(task.sampler, FirstNSampler)
-    # lm-eval draws one more than needed if examples and items share a split
-    available = len(pool) - (0 if not shared else 1 if first else _FEWEST_ITEMS + 1)
+    # lm-eval draws one more than needed if examples and items share a split, or name none
+    more = shared or (not first and task.fewshot_cfg.split == config.test_split)
+    available = len(pool) - more - (FEWEST if shared and not first else 0)
     if count > available:
         raise TaskUnusable(
             f"`num_fewshot` {count} is more than the {max(available, 0)} examples that task "
@@ -255,6 +255,6 @@ def _keep_apart(
 
 
 def _document_key(task: Any, document: Any) -> str:
-    """Returns prompt and target of a document, which are equal for its copies."""
+    """Returns question and target of a document, which are equal for its copies."""
     choices = task.doc_to_choice(document) if task.config.doc_to_choice is not None else None
-    return repr((task.doc_to_text(document), choices, task.doc_to_target(document)))
+    return repr((question_texts(task, document), choices, task.doc_to_target(document)))

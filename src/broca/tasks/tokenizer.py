@@ -15,6 +15,7 @@ from datetime import datetime
 from functools import cached_property, lru_cache
 from threading import RLock
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 from jinja2.exceptions import TemplateError
 from lm_eval.api.instance import Instance
@@ -34,9 +35,6 @@ from broca.tasks.items import Request
 
 if TYPE_CHECKING:
     from broca.models import GatedModel
-
-_DEFAULT_NEW_TOKENS = 256
-"""lm-eval's default for tasks without a limit."""
 
 _OFF = {
     "repetition_penalty": 1, "encoder_repetition_penalty": 1, "num_beams": 1, "guidance_scale": 1,
@@ -76,13 +74,8 @@ def _today(day: str | None) -> Iterator[None]:
         def now(cls, tz: Any = None) -> Clock:
             return cls.fromisoformat(str(day))
 
-    with _clock:
-        before = chat_template_utils.datetime
-        chat_template_utils.datetime = Clock
-        try:
-            yield
-        finally:
-            chat_template_utils.datetime = before
+    with _clock, patch.object(chat_template_utils, "datetime", Clock):
+        yield
 
 
 class RequestTokenizer:
@@ -309,7 +302,7 @@ class RequestTokenizer:
         return int(self._prefix)
 
     def _generated(self, task: str, context: str, options: dict[str, Any]) -> Request:
-        normal = dict(normalize_gen_kwargs(options, _DEFAULT_NEW_TOKENS))
+        normal = dict(normalize_gen_kwargs(options))
         if normal.get("do_sample"):
             raise TaskUnusable(
                 f"task '{task}' samples its generations (do_sample): broca decodes greedily, so "

@@ -65,7 +65,7 @@ def localize(options: LocalizeOptions) -> Localization:
             f"and the intact model on {len(tasks.bank):,} items"
         )
         stages.expect(options.seeds * rows + proof + len(tasks.bank) + more)
-        baseline, _ = run.intact()
+        digests, (baseline, _) = run.digests, run.intact()
         with stages.reserved(rows):
             able = tasks.trial().judged(baseline).others
             referenced, ranking = search.search(run, method, budget, seed=seed, able=able)
@@ -134,7 +134,7 @@ def localize(options: LocalizeOptions) -> Localization:
             additivity=ranking.additivity,
             alternatives=found[0],
             backups=found[1],
-            digests=run.digests,
+            digests=digests,
             wordings=opened.catalog.wordings_of(tasks.task),
         )  # fmt: skip
 

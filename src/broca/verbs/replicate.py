@@ -111,8 +111,10 @@ class _Repetition:
         }  # fmt: skip
         ablation = Ablation(claim.ablation.kind, claim.ablation.scale, seed)
         run = self.opened.on(tasks, settings=settings, ablation=ablation, donors=tasks.located)
-        if task == claim.task and run.digests != claim.digests:
-            raise BadInput(f"the definition of task '{task}', or the tokenizer, is not the claim's")
+        if task == claim.task and not claim.digests.items() <= run.digests.items():
+            raise BadInput(
+                f"the definition or data of task '{task}', or the tokenizer, are not the claim's"
+            )
         return tasks, run
 
     def replicas(self, tasks: TaskSet, run: Run) -> list[Replica]:

@@ -61,6 +61,13 @@ def verify(options: VerifyOptions) -> Verification:
             **({"enough": True} if options.enough else {}),
         }
         run = opened.on(tasks, settings=settings, ablation=ablation, donors=tasks.located)
+        before = None if found is None else found.digests.get("documents")
+        same = before == run.digests["documents"]
+        if found is not None and before and same != (tasks.task == found.task):
+            raise BadInput(
+                f"items that the run searched on may be among those of task '{tasks.task}': its "
+                f"name, data or options are not the run's ('{found.task}'); give these, or `heads`"
+            )
         scope = options.scope or Scope(controls=options.controls).within(
             options.rows // (1 + options.enough), members=len(names), tasks=len(tasks.benchmarks)
         )
