@@ -45,6 +45,15 @@ class SimulatedTask:
         return before - after if self.higher_is_better else after - before
 
 
+class MiddleTask(SimulatedTask):
+    """A task whose ten middle items weigh as much as all others."""
+
+    def aggregate(self, values, items=None):
+        """Returns the mean of both parts' means."""
+        few = np.array([45 <= item.number < 55 for item in items])
+        return np.mean([np.mean(np.array(values)[part]) for part in (few, ~few) if any(part)])
+
+
 class SimulatedModel:
     """A model whose tasks lose a share of their items to every ablated head that they need.
 

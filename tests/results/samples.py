@@ -59,7 +59,7 @@ def verified(values, after):
     before = values["baseline"]
     benchmarks = dict.fromkeys(before, SimulatedTask("exact_match"))
     places = dict.fromkeys(before, range(300))
-    trial = Trial(values["task"], (), values["others"], benchmarks, places, ())
+    trial = Trial(values["task"], (), values["others"], benchmarks, places, [None] * 300)
     plain = plain_verification(
         values["model"], values["selected"], Ablation(), trial, before, after
     )

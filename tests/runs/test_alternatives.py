@@ -1,14 +1,15 @@
 """Other sets beneath a set and instead of it, and members that take over from each other."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from simulated import COMPONENTS, SimulatedModel
+from simulated import COMPONENTS, MiddleTask, SimulatedModel, SimulatedTask
 
 import broca
 from broca import designs, searches
-from broca.measurement import Plan
+from broca.measurement import Measurement, Plan
 from broca.results.files import decode, encode
 from broca.runs.alternatives import backups
 from broca.runs.search import _given
@@ -54,6 +55,21 @@ def test_a_backup_is_named_with_the_head_from_which_it_takes_over(run):
     first, both = run.measure(Plan.crossed(masks, np.arange(80))).responses.reshape(2, 80).mean(1)
     assert line.beside.value == pytest.approx(first - both)
     assert line.p < 0.01
+
+
+def test_backups_are_tested_by_the_task_s_own_score():
+    """Twelve of 90 items that only a pair costs tell little where ten others weigh as much."""
+    rows = np.ones((4, 100))  # intact, without each, without both
+    rows[3, :12], rows[1:, 50] = 0, 0
+    for task, found in ((SimulatedTask(), 1), (MiddleTask(), 0)):
+        model = SimulatedModel({"a": {}}, items=100)
+        trial = replace(model.examiner().trial, benchmarks={"a": task})
+        run = SimpleNamespace(
+            tasks=SimpleNamespace(trial=lambda trial=trial: trial),
+            model=SimpleNamespace(components=COMPONENTS),
+            measure=lambda plan: Measurement(plan, rows[plan.mask_index, plan.item_index]),
+        )
+        assert len(backups(run, [0, 1], Scope())) == found
 
 
 @pytest.mark.parametrize("ablated", [True, False])

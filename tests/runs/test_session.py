@@ -56,7 +56,7 @@ def test_a_workspace_of_one_call_is_closed_with_it(tmp_path, caplog):
         assert caplog.messages == []
         options = JournalOptions(journal=journal)
         with open_workspace(options, ExecutorOptions(), warns=warns) as used:
-            assert (used.in_memory, totals(used.journal)["rows"]) == (journal is None, 0)
+            assert (used.path is None, totals(used.journal)["rows"]) == (journal is None, 0)
             assert used.catalog(SourceOptions()) is used.catalog(SourceOptions())  # built once
     assert caplog.messages == [IN_MEMORY]
     with pytest.raises(BadInput, match="`keep_outputs` must lie between 0 and 1"):

@@ -6,9 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from broca.results.verification import Documents
 from broca.runs.task_sets import (
     MOST_OTHERS,
     TaskSet,
+    _fresh,
     chance_notes,
     claim_tasks,
     lay_out,
@@ -17,7 +19,7 @@ from broca.runs.task_sets import (
     sampling_note,
     whole_tasks,
 )
-from broca.tasks import Catalog, TaskOptions
+from broca.tasks import Catalog, Split, TaskOptions
 
 PARTS = {"report": ("sorting", "capitals"), "locate": ("capitals",)}
 
@@ -74,6 +76,18 @@ def test_report_items_are_shared_out_evenly(benchmarks):
             assert numbers[0] == numbers[1]
 
 
+def test_fresh_items_ask_nothing_that_was_asked():
+    """A question that stands in two documents is not fresh where a run used one of them."""
+    split = Split((0,), (1,), tuple(range(2, 40)))
+    twice = SimpleNamespace(
+        name="t", items=range(40), split=lambda **_: split, asks=lambda item: item % 20,
+        document_place=lambda item: ("t", "test", item),
+    )  # fmt: skip
+    seen = [Documents("t", "report", "t", "test", tuple(range(2, 8)))]
+    fresh, _ = _fresh(twice, split, seen, required=True)
+    assert sorted(fresh.report) == [1, *range(8, 20), 21, *range(28, 40)]
+
+
 def test_documents_of_every_part_are_named(benchmarks):
     """The `doc_id`s of lm-eval identify the documents; whole tasks have every item once."""
     tasks = claim_tasks("sorting", benchmarks, items=5, seed=3)
@@ -105,7 +119,9 @@ def test_tasks_near_chance_are_told(tiny):
     assert chance_notes(tasks, scores) == (
         "the intact model is not shown to beat guessing on mc_biology, which has no loss to show",
     )
-    large_tasks = replace(tasks, places={"report": dict.fromkeys(names, np.arange(1000))})
+    large_tasks = replace(
+        tasks, places={"report": dict.fromkeys(names, np.arange(1000) % len(tasks.bank))}
+    )
     (note,) = chance_notes(large_tasks, {**scores, "mc_biology": chance + 0.1})
     assert note == (
         f"mc_biology scores {chance + 0.1:.3f} on the intact model, where guessing gives "

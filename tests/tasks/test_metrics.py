@@ -75,4 +75,6 @@ def test_chance_is_one_over_the_choices(tokenizer):
     choice, generated = (Catalog().load(name, tokenizer) for name in ("mc_biology", "addition"))
     assert (choice.chance, generated.chance) == (0.25, 0.0)
     assert [choice.at_chance(score, items=300) for score in (0.28, 0.35)] == [True, False]
+    few = ((5 / 10, 10), (7 / 16, 16), (6 / 10, 10), (8 / 16, 16))  # exact p .078, .080, .020, .027
+    assert [choice.at_chance(score, items=n) for score, n in few] == [True, True, False, False]
     assert [generated.at_chance(score, items=300) for score in (0.0, 0.01)] == [True, False]

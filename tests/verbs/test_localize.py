@@ -16,6 +16,7 @@ from broca.results.files import decode, encode
 from broca.runs.replay import ranking_from_journal
 from broca.store import Journal, find_run, read_run
 from broca.tasks import Catalog, RequestTokenizer, shipped_folder
+from broca.verbs import localize as localizing
 from broca.verbs.localize import localize
 
 CAPABILITY_TASKS = TASKS | {"knowledge": "mc_biology"}
@@ -177,6 +178,17 @@ def test_what_the_others_need_too_is_set_apart(reference):
     assert result.shared
     assert not set(result.shared) & set(result.selected)
     assert decode(type(result), encode(result)) == result
+
+
+def test_minutes_bound_what_the_set_does_alone_too(planted, monkeypatch):
+    """Rows that the time does not allow are not left for it."""
+    monkeypatch.setattr(localizing, "rows_within", lambda *_: 3600)
+    found = localize(
+        planted, "capitals", others=["sorting"], method="one-shot", rows=90_000, max_minutes=1,
+        items=8, k=2, report_items=20,
+    )  # fmt: skip
+    assert found.verification.verdict.label == "specific"
+    assert found.cost.rows + found.cost.verification_rows <= 3600
 
 
 SUMS = [(f"compute {a} + {a + 3} =", f" {2 * a + 3}") for a in range(10, 40)]

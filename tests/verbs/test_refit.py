@@ -69,7 +69,10 @@ def test_components_that_were_ablated_alone_are_not_refitted(tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"recovery": "lasoo"}, "did you mean 'lasso'"), ({"k": 0}, "`k` must be at least 1")],
+    [
+        ({"recovery": "lasoo"}, "did you mean 'lasso'"),
+        ({"k": 49}, "`k` 49 is more than the 48 heads of the model"),
+    ],
 )
 def test_bad_options_are_refused(finished, options, message):
     """An unknown recovery and a bad number are refused."""

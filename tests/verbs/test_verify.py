@@ -75,19 +75,6 @@ def test_heads_that_hurt_every_task_have_another_verdict(reference, task, heads,
 
 
 @pytest.mark.long
-def test_a_model_that_repeats_itself_is_broken(planted):
-    """Ablating layers 0 and 2 of `planted` makes it repeat itself, which breaks the model."""
-    heads = [*planted.components.names[:16], *planted.components.names[32:48]]
-    found = examined(planted, "sorting", heads, ("brackets", "calls"), limit=20)
-    assert found.verdict.label == "breaks the model", found.verdict.text
-    assert "mostly repetition" in found.verdict.text
-    shares = [
-        failure.after["repetition"] for failure in found.failures if failure.task != "sorting"
-    ]
-    assert min(shares) > 0.5
-
-
-@pytest.mark.long
 def test_a_verification_is_complete_and_reproducible(planted, planted_heads):
     """A verification has three kinds of ablation and samples, and repeats exactly."""
     heads = "+".join(planted_heads["rhyming"])
@@ -143,6 +130,18 @@ def test_what_a_member_costs_another_task_equals_weights_zeroed_by_hand(planted,
         after = Run(by_hand, tasks, Workspace()).scores((), ["sorting"])["sorting"]
         assert member.others["sorting"].value == pytest.approx(found.baseline["sorting"] - after)
     assert member.others["sorting"].value > 0
+
+
+@pytest.mark.parametrize(("heads", "same_skill"), [(20, []), (4, ["addition", "calls", "rhyming"])])
+def test_rows_are_never_exceeded(planted, heads, same_skill):
+    """Report items shrink with many members or tasks; too few rows for 8 items are refused."""
+    call = {"others": ["sorting"], "same_skill": same_skill, "rows": 1000, "controls": 1}
+    found = verify(planted, "capitals", planted.components.names[:heads], **call)
+    assert found.rows <= 1000
+    reported = [len(line.ids) for line in found.documents if line.part == "report"]
+    assert reported == list(found.items.values())
+    with pytest.raises(BadInput, match="rows are needed on 'capitals' and"):
+        verify(planted, "capitals", planted.components.names[:90], **call)
 
 
 @pytest.mark.long

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from simulated import COMPONENTS, SimulatedModel, SimulatedTask, five_tasks
+from simulated import COMPONENTS, MiddleTask, SimulatedModel, SimulatedTask, five_tasks
 
 from broca.engine import Ablation
 from broca.measurement import Measurement, Plan
 from broca.results.base import ModelInfo
 from broca.verification import Trial, plain_verification
 from broca.verification.evidence import Evidence
+from broca.verification.sufficiency import KeptScores
 
 INFO = ModelInfo("toy", "abc")
 TASK_HEADS = [f"L{layer}H0" for layer in range(4)]
@@ -185,20 +186,14 @@ def test_a_member_whose_ablation_helps_does_not_contribute():
     assert [member.needed for member in members] == [False, True]
 
 
-def test_a_score_that_weighs_its_items_is_tested_itself():
+def test_a_score_that_weighs_its_items_is_tested_itself(monkeypatch):
     """Equal or symmetric parts hide no weights; the p-value is that of the weighted score.
 
     Intervals reach as far as 36 equal items allow; random sets have some or all items of others.
     """
-
-    class Middle(SimulatedTask):
-        def aggregate(self, values, items=None):
-            few = np.array([45 <= item.number < 55 for item in items])
-            return np.mean([np.mean(np.array(values)[part]) for part in (few, ~few) if any(part)])
-
     everything = dict.fromkeys(COMPONENTS.names, 0.6)
     examiner = SimulatedModel({"b": everything | {"L0H0": 0.75}, "a": {}}, items=100).examiner()
-    trial = replace(examiner.trial, benchmarks={"a": Middle(), "b": SimulatedTask()})
+    trial = replace(examiner.trial, benchmarks={"a": MiddleTask(), "b": SimulatedTask()})
     rows = {name: np.ones((2, 100)) for name in "ab"}
     evidence = Evidence(trial, examiner.scope, rows)
     assert trial.aggregation("a", rows["a"][0]) is not None is trial.aggregation("b", rows["b"][0])
@@ -211,6 +206,14 @@ def test_a_score_that_weighs_its_items_is_tested_itself():
     found = replace(examiner, trial=trial).examine(["L0H0"], report=lambda text: None)
     sets = [drawn for control in found.controls for drawn in control.sets]
     assert {drawn.items for drawn in sets} == {16, 100}
+    before, after = np.arange(100) != 50, np.arange(100) >= 9
+    kept = {frozenset([0]): 1.0 * before, frozenset(): 1.0 * after}
+    scores = KeptScores("a", {}, kept, before, 1.0, 0.05, trial.aggregation("a", before))
+    assert scores.p(*kept) == 1.0  # nine items of 90, and one of ten, which weigh as much
+    asked = []
+    monkeypatch.setattr(MiddleTask, "at_chance", lambda _, score, *, items: asked.append(items))
+    trial.judged({"a": 0.5, "b": 0.5})
+    assert asked == [36]
 
 
 def test_without_statistics_there_are_only_drops():
@@ -229,18 +232,3 @@ def test_without_statistics_there_are_only_drops():
     plain = plain_verification(INFO, [], Ablation(), lower, {"a": 0.3}, {"a": 0.5})
     assert plain.drop == pytest.approx(0.2)
     assert (plain.off_target_drop, plain.specific_drop) == (None, None)
-
-
-@pytest.mark.long
-def test_random_sets_are_rarely_called_specific():
-    """At most 7 % of 40 random sets are specific; `benchmarks/false_positives.py` takes 200."""
-    rng = np.random.default_rng(0)
-    examiner = five_tasks(items=40).examiner()
-    called = 0
-    for _ in range(40):
-        heads = [COMPONENTS.names[c] for c in rng.choice(96, 4, replace=False)]
-        (task_drop,) = examiner.drops_of(heads, ["adding"])
-        if task_drop.p <= 0.05:  # without a significant drop no set is specific
-            verdict = examiner.examine(heads, report=lambda text: None).verdict
-            called += verdict.label == "specific"
-    assert called / 40 <= 0.07

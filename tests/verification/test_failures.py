@@ -117,6 +117,10 @@ def test_damage_is_what_is_lost_with_degenerate_outputs(after, damage):
     after = texts("", " ", "\n", "d")
     result = failures("t", PLAIN, texts(*"abcd"), after, scores, chance=0.5)
     assert result.damage == damage
+    first = failures(
+        "t", PLAIN, texts(*"abcd"), after, scores, chance=0.5, aggregate=lambda values, _: values[0]
+    )
+    assert first.explained == 1.0 - scores[1, 0]
 
 
 def test_gains_on_degenerate_outputs_pay_for_losses():

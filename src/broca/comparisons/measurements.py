@@ -159,7 +159,7 @@ def measure(
     at_chance = tuple(
         name
         for name, values in reported.items()
-        if trial.benchmarks[name].at_chance(trial.score(name, values[0]), items=values.shape[1])
+        if trial.guesses(name, trial.score(name, values[0]))
     )
     return Measured(model_info(run.model), changes, trial, reported, at_chance)
 

@@ -23,7 +23,7 @@ from broca.runs.session import open_run
 from broca.runs.task_sets import TaskSet, auto_tasks
 from broca.tasks import Task
 from broca.tasks.example_files import json_rows
-from broca.verification import QUICK
+from broca.verification import Scope
 from broca.verification.statistics import bootstrap_interval
 
 ITEMS = 40
@@ -235,7 +235,9 @@ class Measurer:
 
         def verified() -> Verification:
             others = [name for name in self._names if name not in (task, *self._added)]
-            scope = QUICK.within(VERIFICATION_ROWS, members=len(names), tasks=1 + len(others))
+            scope = Scope(ablations=False).within(
+                VERIFICATION_ROWS, members=len(names), tasks=1 + len(others)
+            )
             within = self._asking(task, self._options).within(self._opened.workspace)
             return self._verify(
                 self._model, task, list(names), others=others, scope=scope, limit=VERIFIED,

@@ -88,7 +88,7 @@ def alternatives(
             left, items = trial.score(trial.task, remaining), len(remaining)
             if len(given) == len(names):
                 reason = "no other component is left"
-            elif not trial.benchmarks[trial.task].at_chance(left, items=items):
+            elif not trial.guesses(trial.task, left, items):
                 try:
                     columns, reason, rows = search.alternative(
                         run, options, method, given, able=trial.others, ablated=how == "beneath"
@@ -139,16 +139,17 @@ def backups(
     masks, task = designs.of_sets([sorted(one) for one in sets], len(names)), trial.task
     places = {task: trial.at_most(PAIRED_ROWS // len(sets))[task]}
     responses = trial.responses(run.measure, masks, places)
-    evidence, rows = Evidence(trial, scope, responses), responses[task]
+    evidence, scores = Evidence(trial, scope, responses), responses[task]
+    aggregate = trial.aggregation(task, scores[0])
+    lost = [trial.loss(task, scores[0], after) for after in scores]
     lines, p_values = [], []
     for pair in asked:
         # of two members, the one that costs more alone, and the one that takes over
-        of, head = pair if len(pair[0]) > 1 else sorted(pair, key=lambda one: rows[row[one]].mean())
+        of, head = pair if len(pair[0]) > 1 else sorted(pair, key=lambda one: -lost[row[one]])
         before, single, both = row[of], row[head], row[of | head]
         alone, beside = evidence.drop(task, single), evidence.drop(task, both, before=before)
-        p_values.append(
-            paired_test(rows[before] - rows[both], rows[0] - rows[single], seed=scope.seed)[1]
-        )
+        costs = scores[before] - scores[both], scores[0] - scores[single]
+        p_values.append(paired_test(*costs, seed=scope.seed, aggregate=aggregate)[1])
         member, leaders = ("+".join(names[one] for one in sorted(part)) for part in (head, of))
         lines.append((member, leaders, alone, beside))
     return tuple(

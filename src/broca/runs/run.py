@@ -484,15 +484,11 @@ class Run:
 
 def bank_digests(bank: Sequence[tuple[Benchmark, Item]]) -> list[bytes]:
     """Returns the digest of every item of a bank, 16 bytes each."""
-    places: dict[Benchmark, list[int]] = {}
-    for position, (benchmark, _) in enumerate(bank):
-        places.setdefault(benchmark, []).append(position)
-    digests = [b""] * len(bank)
-    for benchmark, positions in places.items():
-        items = [bank[position][1] for position in positions]
-        for position, digest in zip(positions, item_digests(benchmark, items), strict=True):
-            digests[position] = digest
-    return digests
+    digests = {
+        benchmark: iter(item_digests(benchmark, [item for of, item in bank if of is benchmark]))
+        for benchmark in {benchmark for benchmark, _ in bank}
+    }
+    return [next(digests[benchmark]) for benchmark, _ in bank]
 
 
 def tokens_of(item: Item) -> int:

@@ -232,18 +232,6 @@ def measured_places(method: str, tasks: TaskSet, options: SearchOptions) -> Plac
     return {name: tasks.places["locate"][name] for name in names}
 
 
-def require_selection(k: int, model: GatedModel) -> None:
-    """Refuses to select more components than a model has.
-
-    Raises:
-        BadInput: `k` is larger than their number.
-    """
-    if k > len(model.components):
-        raise BadInput(
-            f"`k` {k} is more than the {len(model.components)} {model.kinds} of the model"
-        )
-
-
 def problem_of(
     model: GatedModel,
     tasks: TaskSet,
@@ -263,7 +251,6 @@ def problem_of(
         seed: Seed of the search.
         continuous: Whether every one of these items has a margin.
     """
-    require_selection(options.k, model)
     confirm, none = tasks.places.get("confirm", {}), np.zeros(0, dtype=np.intp)
     task, *others = (
         OtherTask(name, items, confirm.get(name, none)) for name, items in places.items()

@@ -105,7 +105,7 @@ def open_workspace(
     with Workspace(
         journal, executor=executor_options, keep_outputs=journal_options.keep_outputs
     ) as opened:
-        if warns and opened.in_memory:
+        if warns and opened.path is None:
             logging.getLogger("broca").warning(IN_MEMORY)
         yield opened
 

@@ -1,5 +1,7 @@
 """Resolves, loads and lays out the tasks of a run."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -103,6 +105,29 @@ class TaskSet:
                     document_places.setdefault(key, []).append(place)
         return tuple(Documents(*key, tuple(places)) for key, places in document_places.items())
 
+    def within(self, rows: int, needed: Callable[[Trial], int]) -> TaskSet:
+        """Returns the tasks with as many report items as fit into some rows.
+
+        Args:
+            rows: The rows.
+            needed: Returns the largest number of rows on the report items of a trial.
+
+        Raises:
+            BadInput: Even 8 items of the task need more.
+        """
+        tasks, count = self, len(self.places["report"][self.task])
+        while (most := needed(tasks.trial())) > rows:
+            if count <= _FEWEST_FRESH:
+                raise BadInput(
+                    f"{most:,} rows are needed on '{self.task}' and {len(self.benchmarks) - 1} "
+                    f"others, and `rows` leave {rows:,}: give more, or fewer components or tasks"
+                )
+            count = max(_FEWEST_FRESH, 9 * count // 10)
+            fewer = self.trial().smaller(count)
+            report = {name: fewer[name] for name in self.places["report"]}
+            tasks = replace(self, places={**self.places, "report": report})
+        return tasks
+
     def notes_of(self, name: str) -> tuple[str, ...]:
         """Notes for the reader on a task and its items."""
         benchmark = self.benchmarks[name]
@@ -171,7 +196,7 @@ def claim_tasks(
 def _fresh(
     benchmark: Benchmark, split: Split, seen: Sequence[Documents], *, required: bool
 ) -> tuple[Split, list[str]]:
-    """Returns a split whose report items an earlier run did not use, and a note if they are few.
+    """Returns a split whose report items ask what an earlier run did not, and a note if few do.
 
     If fewer than eight are left, they are those that the run did not report on.
 
@@ -179,13 +204,16 @@ def _fresh(
         BadInput: There are fewer than eight of these either, and they are required.
     """
     whole = benchmark.split(items=len(benchmark.items), seed=0)
-    every = sorted({*whole.locate, *whole.confirm, *whole.report} - {*split.locate})
+    every = sorted({*whole.locate, *whole.confirm, *whole.report})
+    located, asks = {*split.locate}, list(map(benchmark.asks, benchmark.items))
+    places = list(map(benchmark.document_place, benchmark.items))
     for parts, note in (
         (("locate", "confirm", "report"), ""),
         (("report",), "items that the run searched on are among the fresh ones"),
     ):
         used = {(d.member, d.split, place) for d in seen if d.part in parts for place in d.ids}
-        fresh = [n for n in every if benchmark.document_place(benchmark.items[n]) not in used]
+        known = {ask for n, ask in enumerate(asks) if n in located or places[n] in used}
+        fresh = [n for n in every if asks[n] not in known]
         if len(fresh) >= _FEWEST_FRESH:
             return replace(split, report=tuple(fresh)), [f"{benchmark.name}: {note}"] * bool(note)
     if required:
@@ -432,7 +460,7 @@ def require_ability(
     """
     benchmark, items = tasks.benchmarks[tasks.task], len(tasks.places["report"][tasks.task])
     score = scores[tasks.task]
-    if benchmark.at_chance(score, items=items):
+    if tasks.trial().guesses(tasks.task, score):
         guess = f" and guessing gives {benchmark.chance:.2f}" if benchmark.chance else ""
         shown = ""
         if benchmark.kind == "generate_until":
@@ -468,10 +496,10 @@ def chance_notes(tasks: TaskSet, scores: Mapping[str, float]) -> tuple[str, ...]
         tasks: The tasks of a claim.
         scores: Score of every task on its report items.
     """
-    notes = []
+    notes, trial = [], tasks.trial()
     for name, benchmark in tasks.benchmarks.items():
         room = scores[name] - benchmark.chance
-        if benchmark.at_chance(scores[name], items=len(tasks.places["report"][name])):
+        if trial.guesses(name, scores[name]):
             if name != tasks.task:
                 notes.append(at_chance_note(name))
         elif benchmark.chance and room < NEAR_CHANCE:
@@ -479,7 +507,7 @@ def chance_notes(tasks: TaskSet, scores: Mapping[str, float]) -> tuple[str, ...]
                 f"{name} scores {scores[name]:.3f} on the intact model, where guessing gives "
                 f"{benchmark.chance:.3f}: it can lose {100 * room:.1f} points at most"
             )
-    if tasks.others and not tasks.trial().judged(scores).others:
+    if tasks.others and not trial.judged(scores).others:
         notes.append(
             "the intact model can do none of the other tasks, so that nothing shows what only "
             f"{tasks.task} needs: name others in `others`"

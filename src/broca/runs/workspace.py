@@ -65,11 +65,6 @@ class Workspace(AbstractContextManager["Workspace"]):
         self._journal = None
 
     @property
-    def in_memory(self) -> bool:
-        """Whether measured rows are lost when the process ends."""
-        return self.path is None
-
-    @property
     def journal(self) -> Journal:
         """The journal, opened on first use.
 

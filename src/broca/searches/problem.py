@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from broca.components import Component
-from broca.errors import TooFewRows
+from broca.errors import BadInput, TooFewRows
 from broca.measurement import Execute, Floats, Ints, Measurement, Plan
 from broca.results.localization import AdditivityInfo, AnswerInfo, RankedComponent
 
@@ -24,6 +24,16 @@ _LEAST = 0.01
 """Share of the largest effect below which an effect counts as none."""
 _ROUNDING = 1e-9
 """Effects below this are rounding errors."""
+
+
+def require_selection(k: int, components: int, kinds: str) -> None:
+    """Refuses to select more components than a model has of some kinds.
+
+    Raises:
+        BadInput: `k` is larger than their number.
+    """
+    if k > components:
+        raise BadInput(f"`k` {k} is more than the {components} {kinds} of the model")
 
 
 @dataclass(frozen=True)

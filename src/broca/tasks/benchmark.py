@@ -12,6 +12,8 @@ from functools import cached_property
 from importlib.metadata import version
 from typing import Any
 
+from scipy import special
+
 from broca.errors import BadInput, refused
 from broca.known_paths import place_of
 from broca.options import Reference, TaskOptions
@@ -177,6 +179,10 @@ class Benchmark:
         """Returns the document of an item, with all its fields."""
         return self._documents[item.number].fields
 
+    def asks(self, item: Item) -> str:
+        """Returns what an item asks: equal for equal questions, in another member or split too."""
+        return self._documents[item.number].content
+
     def choices(self, item: Item) -> list[str]:
         """Returns the texts of an item's choices; none for other kinds of task."""
         return self._documents[item.number].choices
@@ -305,11 +311,11 @@ class Benchmark:
         return before - after if self.higher_is_better else after - before
 
     def at_chance(self, score: float, *, items: int) -> bool:
-        """Whether a score over `items` is zero or not above guessing (one-sided 95 %)."""
+        """Whether a score over `items` is zero or not above guessing (exact, one-sided 95 %)."""
         if not self.higher_is_better:
             return False
-        deviation = math.sqrt(self.chance * (1 - self.chance) / items)
-        return score <= self.chance + 1.645 * deviation
+        right = math.ceil(score * items - 1e-9)
+        return float(special.bdtrc(right - 1, items, self.chance)) > 0.05
 
     def _chance(self) -> float:
         if not self.higher_is_better:

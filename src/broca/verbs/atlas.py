@@ -68,7 +68,9 @@ def atlas(options: AtlasOptions) -> Atlas:
         stages.expect(budget + len(every))
         stages.enter(INTACT)
         scores = run.scores((), part="locate")
-        if all(_at_chance(run, name, scores) for name in names):
+        trial = tasks.trial("locate")
+        able = np.array([not trial.guesses(name, scores[name]) for name in names])
+        if not able.any():
             raise NothingToLocalize(
                 f"the intact model can do none of the {len(names)} tasks: choose tasks that it "
                 "can do"
@@ -88,13 +90,7 @@ def atlas(options: AtlasOptions) -> Atlas:
             measure_atlas(problem), method="atlas", problem=problem, response=referenced.response
         )
         stages.enter("reading the matrix")
-        return _assembled(run, options, chart, scores, referenced, started)
-
-
-def _at_chance(run: Run, name: str, scores: Mapping[str, float]) -> bool:
-    """Whether the intact model is at chance on a task, which then shows no damage."""
-    items = len(run.tasks.places["locate"][name])
-    return run.tasks.benchmarks[name].at_chance(scores[name], items=items)
+        return _assembled(run, options, chart, scores, able, referenced, started)
 
 
 def _assembled(
@@ -102,15 +98,26 @@ def _assembled(
     options: AtlasOptions,
     chart: MeasuredAtlas,
     scores: Mapping[str, float],
+    able: NDArray[np.bool_],
     referenced: Referenced,
     started: float,
 ) -> Atlas:
-    """Makes the result from the measurements; `scores` are those of the intact model."""
+    """Makes the result from the measurements.
+
+    Args:
+        run: The run.
+        options: The options of the atlas.
+        chart: What was measured.
+        scores: Score of every task on the intact model.
+        able: Whether it is above chance, task by task; others show no damage.
+        referenced: The items and their response.
+        started: When the atlas began.
+    """
     model, names, benchmarks = run.model, run.model.components.names, run.tasks.benchmarks
     matrix = EffectMatrix(
         chart.joint.effects,
         chart.joint.resampled,
-        np.array([not _at_chance(run, name, scores) for name in benchmarks]),
+        able,
         tuple(benchmark.capability for benchmark in benchmarks.values()),
         chart.joint.explained,
     )
@@ -142,11 +149,8 @@ def _assembled(
         model=model_info(model),
         tasks=tuple(
             AtlasTask(
-                name=(name := chart.tasks[row]),
-                capability=benchmarks[name].capability,
-                metric=benchmarks[name].metric,
-                intact=scores[name],
-                items=chart.items[row],
+                name=(name := chart.tasks[row]), capability=benchmarks[name].capability,
+                metric=benchmarks[name].metric, intact=scores[name], items=chart.items[row],
                 at_chance=not bool(matrix.usable[row]),
                 change=float(chart.changes[:, row].mean()),
                 explained=float(chart.joint.explained[row]),
@@ -154,29 +158,16 @@ def _assembled(
             for row in findings.rows
         ),
         components=tuple(names[column] for column in findings.columns),
-        effects=arranged(matrix.effects),
-        low=arranged(low),
-        high=arranged(high),
-        universal=findings.universal,
-        selections=findings.selections,
-        clusters=findings.clusters,
-        task_clusters=findings.task_clusters,
-        response=referenced.response,
-        kinds=model.kinds,
+        effects=arranged(matrix.effects), low=arranged(low), high=arranged(high),
+        universal=findings.universal, selections=findings.selections,
+        clusters=findings.clusters, task_clusters=findings.task_clusters,
+        response=referenced.response, kinds=model.kinds,
         ablation=AblationInfo(run.ablation.kind, run.ablation.scale),
-        masks=len(chart.masks),
-        share=float(chart.masks.mean()),
-        least=LEAST,
-        k=options.k,
-        resamples=len(matrix.resampled),
-        shrunk=chart.joint.shrunk,
-        seed=options.seed,
+        masks=len(chart.masks), share=float(chart.masks.mean()), least=LEAST, k=options.k,
+        resamples=len(matrix.resampled), shrunk=chart.joint.shrunk, seed=options.seed,
         cost=AtlasCost(
-            rows=run.search_rows,
-            scoring_rows=scoring_rows,
-            measured=new_rows,
-            tokens=tokens,
+            rows=run.search_rows, scoring_rows=scoring_rows, measured=new_rows, tokens=tokens,
             wall_s=round(time.perf_counter() - started, 3),
         ),
         notes=(*notes, *referenced.notes),
-    )
+    )  # fmt: skip

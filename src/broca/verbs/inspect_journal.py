@@ -37,14 +37,10 @@ def inspect_journal(file: str | Path) -> JournalContents:
         vectors=dict(vectors),
         conditions=tuple(
             JournalCondition(
-                weights=condition.weights,
-                dtype=condition.dtype,
-                ablation=condition.ablation,
-                scale=condition.scale,
-                response=condition.response,
-                rows=rows[number],
+                weights=condition.weights, dtype=condition.dtype, ablation=condition.ablation,
+                scale=condition.scale, response=condition.response, rows=rows[number],
             )
             for number, condition in conditions.items()
         ),
         runs=tuple(runs),
-    )
+    )  # fmt: skip

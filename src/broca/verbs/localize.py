@@ -18,7 +18,8 @@ from broca.runs.session import ablation_of, open_run
 from broca.runs.speed import rows_within
 from broca.runs.task_sets import TaskSet, chance_notes
 from broca.searches import Ranking
-from broca.verification import QUICK, Scope, most_rows, plain_verification
+from broca.searches.problem import require_selection
+from broca.verification import Scope, fitting, plain_verification
 
 _REPORT = 300
 """Maximum number of report items of the task, and of all others together, by default."""
@@ -48,7 +49,7 @@ def localize(options: LocalizeOptions) -> Localization:
         others=[options.others, options.same_skill],
     ) as opened:  # fmt: skip
         components = opened.model.components
-        search.require_selection(budget.k, opened.model)
+        require_selection(budget.k, len(components), opened.model.kinds)
         started = time.perf_counter()
         run, budget, proof = _bounded(opened, options, method)
         tasks, stages = run.tasks, run.stages
@@ -74,11 +75,13 @@ def localize(options: LocalizeOptions) -> Localization:
             verification, after = None, baseline
             if options.verify and selected:
                 fewer = min(proof, max(run.search_rows, _LEAST))
-                scope = QUICK.within(fewer, members=len(selected), tasks=len(tasks.benchmarks))
-                examiner = run.examiner(replace(scope, seed=seed))
-                verification = examiner.examine(selected, report=stages.enter, drops_idle=True)
+                scope, _ = fitting(tasks.trial(), Scope(seed=seed), fewer, members=len(selected))
+                verification = run.examiner(scope).examine(
+                    selected, report=stages.enter, drops_idle=True
+                )
                 selected = verification.heads
-                verification = _with_enough(run, verification, examiner.scope, options, ranking)
+                left = min(options.search_options.rows or 0, proof + (budget.rows or 0))
+                verification = _with_enough(run, verification, scope, left, ranking)
             elif selected:
                 after = run.scores(ranking.selected)
         again = range(seed + 1, seed + options.seeds)
@@ -100,10 +103,8 @@ def localize(options: LocalizeOptions) -> Localization:
         scoring_rows = run.scoring_rows + testing_rows
         measured, tokens = run.finish()
         return Localization(
-            model=model_info(run.model),
-            task=tasks.task,
-            others=tasks.others,
-            same_skill=tasks.same_skill,
+            model=model_info(run.model), task=tasks.task,
+            others=tasks.others, same_skill=tasks.same_skill,
             search=SearchInfo(method, ranking.options, seed, run.search_response, budget.items),
             cost=Cost(
                 run.search_rows, scoring_rows, tokens, round(time.perf_counter() - started, 3),
@@ -118,9 +119,7 @@ def localize(options: LocalizeOptions) -> Localization:
                 components.names[column]: float(ranking.others[column]) for column in ranking.order
             },
             shared=tuple(components.names[column] for column in ranking.universal),
-            selected=selected,
-            abstained=not selected,
-            reason=ranking.reason,
+            selected=selected, abstained=not selected, reason=ranking.reason,
             verification=replace(verification, rows=scoring_rows, documents=tasks.documents),
             response=referenced.response,
             components=run.model.kinds,
@@ -130,11 +129,8 @@ def localize(options: LocalizeOptions) -> Localization:
                 *_notes(tasks, baseline), *referenced.notes,
                 *_groups(components.names, ranking),
             ),
-            answer=ranking.answer,
-            additivity=ranking.additivity,
-            alternatives=found[0],
-            backups=found[1],
-            digests=digests,
+            answer=ranking.answer, additivity=ranking.additivity,
+            alternatives=found[0], backups=found[1], digests=digests,
             wordings=opened.catalog.wordings_of(tasks.task),
         )  # fmt: skip
 
@@ -170,8 +166,7 @@ def _bounded(opened: Run, options: LocalizeOptions, method: str) -> tuple[Run, S
     trial = run.tasks.trial()
     proof = 2 * sum(map(len, trial.places.values()))
     if options.verify:
-        scope = QUICK.within(share, members=given.k, tasks=len(trial.names))
-        proof = most_rows(trial, scope, members=given.k)
+        _, proof = fitting(trial, Scope(), share, members=given.k)
     left = rows - proof if bounded and rows is not None else rows
     budget = replace(given, rows=left if left is None else max(1, left), max_minutes=None)
     try:
@@ -187,12 +182,12 @@ def _bounded(opened: Run, options: LocalizeOptions, method: str) -> tuple[Run, S
 
 
 def _with_enough(
-    run: Run, verification: Verification, scope: Scope, options: LocalizeOptions, ranking: Ranking
+    run: Run, verification: Verification, scope: Scope, rows: int, ranking: Ranking
 ) -> Verification:
-    """Adds what a set that can be claimed does alone, if `rows` are left for that."""
+    """Adds what a set that can be claimed does alone, if some of all `rows` are left for that."""
     if verification.verdict is None or verification.verdict.label not in CLAIMED:
         return verification
-    left = (options.search_options.rows or 0) - run.search_rows - run.scoring_rows
+    left = rows - run.search_rows - run.scoring_rows
     places, _ = places_alone(run, verification.heads, rows=left)
     if places is None:
         return verification

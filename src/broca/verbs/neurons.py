@@ -75,16 +75,13 @@ def _erased(
             mean: NDArray[np.float64] = np.mean(random, axis=0)
             lines.append(
                 Erased(
-                    method=method,
-                    questions=name,
-                    neurons=len(columns),
-                    before=run.score(name, before),
-                    after=run.score(name, located),
+                    method=method, questions=name, neurons=len(columns),
+                    before=run.score(name, before), after=run.score(name, located),
                     drop=run.lost(name, before, located),
                     random_drop=run.lost(name, before, mean),
                     random_drops=tuple(run.lost(name, before, draw).value for draw in random),
                     excess=run.lost(name, mean, located),
                     log_probability_drop=run.difference(likelihood, after.log_probability[first]),
                 )
-            )
+            )  # fmt: skip
     return tuple(lines)

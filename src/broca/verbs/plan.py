@@ -10,10 +10,11 @@ from broca.errors import BadInput
 from broca.options import PlanOptions, verb
 from broca.results.runs import CostEstimate, MethodCost
 from broca.runs.run import model_info, tokens_of
-from broca.runs.search import problem_of, require_selection
+from broca.runs.search import problem_of
 from broca.runs.session import open_run
 from broca.runs.speed import speed_of
 from broca.searches import Method, Problem
+from broca.searches.problem import require_selection
 
 
 @verb(PlanOptions)
@@ -29,7 +30,7 @@ def plan(options: PlanOptions) -> CostEstimate:
         options.model, options.run_options, task=options.task, others=[options.others], warns=False
     ) as opened:
         gated, stages, budget = opened.model, opened.stages, options.search_options
-        require_selection(budget.k, gated)
+        require_selection(budget.k, len(gated.components), gated.kinds)
         tasks = opened.claimed(
             options.task, others=options.others, items=budget.items, seed=options.seed
         )

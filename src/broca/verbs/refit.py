@@ -12,6 +12,7 @@ from broca.results.localization import Refit
 from broca.runs.replay import localized_in, mask_changes, problem_of_run, task_rows
 from broca.searches import require_method
 from broca.searches.compressed import rank_by_regression
+from broca.searches.problem import require_selection
 from broca.store import Journal, find_run
 
 
@@ -39,16 +40,13 @@ def refit(options: RefitOptions) -> Refit:
         usual = sizes == np.bincount(sizes).argmax()
         masks, changes = masks[usual], changes[usual]
     if k is not None:
+        require_selection(k, problem.components, run.settings["components"])
         problem = replace(problem, k=k)
     ranking = rank_by_regression(problem, masks, changes, recovery, {}, resamples=options.resamples)
     components = ComponentSet(tuple(Component.parse(name) for name in rows.components))
     return Refit(
-        task=str(run.settings["task"]),
-        method=method,
-        recovery=recovery_name(recovery),
-        response=rows.condition.response,
-        rows=len(rows.responses),
-        masks=len(masks),
+        task=str(run.settings["task"]), method=method, recovery=recovery_name(recovery),
+        response=rows.condition.response, rows=len(rows.responses), masks=len(masks),
         ranking=ranking.lines(components),
         selected=tuple(components.names[column] for column in ranking.selected),
         reason=ranking.reason,
@@ -59,4 +57,4 @@ def refit(options: RefitOptions) -> Refit:
         if options.interactions
         else None,
         notes=ranking.notes,
-    )
+    )  # fmt: skip

@@ -11,13 +11,15 @@ from broca.results.verification import AblationCheck
 from broca.runs.folder import with_recorded
 from broca.runs.run import Run, model_info
 from broca.runs.session import named_heads, open_run
-from broca.runs.task_sets import TaskSet
 from broca.verbs.verify import LOCATED
-from broca.verification import Scope
+from broca.verification import Scope, Trial, fitting
 from broca.verification.examiner import FEW
 
 WORDING = 7
 """The rows of a repetition on fresh items are those of this many repetitions in other words."""
+
+SHARED = "the seeds draw from the same fresh items, so that their repetitions may share some"
+"""Note on repetitions with several seeds."""
 
 HALF = 0.5
 """Minimum drop of a repetition, as a share of the claimed drop."""
@@ -49,22 +51,21 @@ def replicate(options: ReplicateOptions) -> Replication:
                 f"{opened.model.fingerprint}, not {claim.model.fingerprint})"
             )
         own = claim.wordings if options.wordings == "auto" else given
-        wordings = opened.catalog.names_of(own)
+        wordings = tuple(dict.fromkeys(opened.catalog.names_of(own)))
+        if claim.task in wordings:
+            raise BadInput(f"task '{claim.task}' in `wordings` is the claim's: name other words")
         repetition = _Repetition(
             claim, opened, named_heads(opened.model, claim.heads),
             WORDING * options.rows // (WORDING * options.seeds + len(wordings)),
         )  # fmt: skip
         replicas: list[Replica] = []
-        notes: dict[str, None] = {}
+        notes = dict.fromkeys([SHARED] * (options.seeds > 1))
         rows = 0
         seeds = [claim.seed + number for number in range(1, options.seeds + 1)]
-        for task, seed in [
-            *((claim.task, seed) for seed in seeds),
-            *((wording, seeds[0]) for wording in wordings),
-        ]:
-            tasks, run = repetition.begun(task, seed)
-            notes |= dict.fromkeys(tasks.notes)
-            replicas += repetition.replicas(tasks, run)
+        each = [*((claim.task, seed) for seed in seeds), *((task, seeds[0]) for task in wordings)]
+        for run in [repetition.begun(task, seed) for task, seed in each]:
+            notes |= dict.fromkeys(run.tasks.notes)
+            replicas += repetition.replicas(run)
             rows += run.scoring_rows
             run.finish()
         return Replication(
@@ -88,12 +89,19 @@ class _Repetition:
 
     def __init__(self, claim: Claim, opened: Run, heads: tuple[str, ...], rows: int) -> None:
         self.claim, self.opened, self.heads, self.rows = claim, opened, heads, rows
+        kinds = [kind for kind in ablations_of(opened.model) if kind in ("zero", "mean")]
+        self.kinds = [kind for kind in kinds if kind != claim.ablation.kind]
 
-    def begun(self, task: str, seed: int) -> tuple[TaskSet, Run]:
-        """Returns the items of a repetition, and its run.
+    def fitting(self, trial: Trial, seed: int) -> tuple[Scope, int]:
+        """Returns what is measured on fresh items, and the largest number of rows of that."""
+        members, kinds = len(self.heads), len(self.kinds)
+        return fitting(trial, Scope(seed=seed), self.rows, members=members, kinds=kinds)
+
+    def begun(self, task: str, seed: int) -> Run:
+        """Returns the run of a repetition, with its items.
 
         Raises:
-            BadInput: The task is not that of the claim, or has no fresh items.
+            BadInput: The task is not that of the claim, has no fresh items, or too few rows.
         """
         claim = self.claim
         seen = [
@@ -104,6 +112,14 @@ class _Repetition:
             task, others=list(claim.others), same_skill=list(claim.same_skill), items=LOCATED,
             seed=seed, searched="task", report_items=max(8, self.rows // 30), seen=seen,
         )  # fmt: skip
+        fresh = task == claim.task
+        rows = self.rows if fresh else self.rows // WORDING
+
+        def needed(trial: Trial) -> int:
+            drops = sum(map(len, trial.places.values())) + trial.judged_items(trial.places)
+            return self.fitting(trial, seed)[1] if fresh else drops
+
+        tasks = tasks.within(rows, needed)
         settings = {
             "verb": "replicate", "task": task, "heads": list(self.heads), "seed": seed,
             "others": [*tasks.same_skill, *tasks.others],
@@ -111,15 +127,16 @@ class _Repetition:
         }  # fmt: skip
         ablation = Ablation(claim.ablation.kind, claim.ablation.scale, seed)
         run = self.opened.on(tasks, settings=settings, ablation=ablation, donors=tasks.located)
-        if task == claim.task and not claim.digests.items() <= run.digests.items():
+        if fresh and not claim.digests.items() <= run.digests.items():
             raise BadInput(
                 f"the definition or data of task '{task}', or the tokenizer, are not the claim's"
             )
-        return tasks, run
+        return run
 
-    def replicas(self, tasks: TaskSet, run: Run) -> list[Replica]:
+    def replicas(self, run: Run) -> list[Replica]:
         """Measures one repetition: a verification, or in other words the drops alone."""
-        claim, task, kind, seed = self.claim, tasks.task, run.ablation.kind, run.ablation.seed
+        claim, tasks, kind, seed = self.claim, run.tasks, run.ablation.kind, run.ablation.seed
+        task = tasks.task
         fresh = task == claim.task
         own = Replica(
             "fresh items" if fresh else "other words", task, kind, seed,
@@ -129,15 +146,12 @@ class _Repetition:
             scores, _ = run.intact()
         except NothingToLocalize:
             return [own]
-        scope = Scope(seed=seed).within(
-            self.rows, members=len(self.heads), tasks=len(tasks.benchmarks)
-        )
+        scope, _ = self.fitting(tasks.trial(), seed)
         if not fresh:
             examiner = run.examiner(scope, kinds=[kind])
             judging = replace(examiner, trial=examiner.trial.judged(scores))
             return [self._checked(own, judging.check(kind, self.heads, examiner.trial.places))]
-        both = [one for one in ablations_of(run.model) if one in ("zero", "mean")]
-        examiner = run.examiner(scope, kinds=[one for one in both if one != kind])
+        examiner = run.examiner(scope, kinds=self.kinds)
         found = examiner.examine(self.heads, report=run.stages.enter)
         (drop,), label = found.roles("task"), found.verdict.label if found.verdict else ""
         small = self._small(drop.drop)
@@ -157,11 +171,12 @@ class _Repetition:
         why = self._small(check.drop.value)
         if check.drop.low <= 0:
             why = "the drop may be zero"
-        elif check.specific is None or check.specific.low <= 0:
+        elif check.specific is not None and check.specific.low <= 0:
             why = "the others may lose as much"
+        held = None if check.specific is None and not why else not why
         return replace(
-            blank, ablation=check.kind, drop=check.drop, specific=check.specific, held=not why,
-            why=why,
+            blank, ablation=check.kind, drop=check.drop, specific=check.specific, held=held,
+            why="the intact model can do no other task" if held is None else why,
         )  # fmt: skip
 
     def _small(self, drop: float) -> str:

@@ -18,15 +18,9 @@ def scan(options: ScanOptions) -> Scan:
     with model_in_use(options.model, options.model_options, stages) as gated:
         structure, (length, sharing) = gated.structure, sharing_checks(gated)
         return Scan(
-            model=gated.name,
-            description=gated.describe(),
-            architecture=gated.architecture,
-            fingerprint=gated.fingerprint,
-            dtype=gated.dtype,
-            layers=structure.layers,
-            kinds=gated.kinds,
-            heads=gated.heads,
-            kv_heads=gated.kv_heads,
+            model=gated.name, description=gated.describe(), architecture=gated.architecture,
+            fingerprint=gated.fingerprint, dtype=gated.dtype, layers=structure.layers,
+            kinds=gated.kinds, heads=gated.heads, kv_heads=gated.kv_heads,
             components=tuple(gated.components.names),
             norms_across_heads=tuple(
                 projection.norm.path
@@ -40,7 +34,5 @@ def scan(options: ScanOptions) -> Scan:
                 for part in structure.parts
                 if part.feed_forward is None
             ),
-            self_test=tuple(self_test(gated)),
-            proved_tokens=length,
-            sharing=sharing,
-        )
+            self_test=tuple(self_test(gated)), proved_tokens=length, sharing=sharing,
+        )  # fmt: skip

@@ -63,16 +63,8 @@ def stress(options: StressOptions) -> StressTest:
         run.finish()
         label, text = judge(shifts, control_shift)
         return StressTest(
-            model=model_info(gated),
-            family=subject.family.name,
-            heads=subject.names,
-            seed=options.seed,
-            pairs=len(subject.pairs),
-            necessity=tuple(necessities),
-            probe=probe,
-            reversals=reversals,
-            shifts=shifts,
-            positive_control=control_shift,
-            verdict=label,
-            text=text,
-        )
+            model=model_info(gated), family=subject.family.name, heads=subject.names,
+            seed=options.seed, pairs=len(subject.pairs), necessity=tuple(necessities),
+            probe=probe, reversals=reversals, shifts=shifts, positive_control=control_shift,
+            verdict=label, text=text,
+        )  # fmt: skip

@@ -16,7 +16,7 @@ from broca.runs.alternatives import alone, places_alone
 from broca.runs.folder import options_of_run, with_recorded
 from broca.runs.session import ablation_of, model_and_heads, named_heads, open_run, require_names
 from broca.tasks import listed
-from broca.verification import Scope, most_rows
+from broca.verification import Scope, fitting, most_rows
 
 LOCATED = 100
 """Maximum number of `locate` items, from which donors and output norms are computed."""
@@ -46,12 +46,22 @@ def verify(options: VerifyOptions) -> Verification:
                 f"{gated.fingerprint}, not {found.model.fingerprint}): name the run's in `model`"
             )
         names = named_heads(gated, options.heads)
+        rows = options.rows // (1 + options.enough)
         tasks = opened.claimed(
             options.task, others=options.others, same_skill=options.same_skill, items=LOCATED,
             seed=seed, limit=options.limit, searched="task",
-            report_items=None if options.scope else options.rows // (60 if options.enough else 30),
+            report_items=None if options.scope else rows // 30,
             seen=() if found is None or seed == found.search.seed else found.verification.documents,
         )  # fmt: skip
+        kinds = ablations_of(gated) if options.scope is None or options.scope.ablations else ()
+        size = {"members": len(names), "kinds": len({*kinds} - {ablation.kind})}
+        if options.scope is None:
+            scope = Scope(controls=options.controls, seed=seed)
+            tasks = tasks.within(rows, lambda trial: fitting(trial, scope, rows, **size)[1])
+            scope, proof = fitting(tasks.trial(), scope, rows, **size)
+        else:
+            scope = replace(options.scope, seed=seed)
+            proof = most_rows(tasks.trial(), scope, **size)
         settings = {
             "measures": tasks.task,
             "others": [*tasks.same_skill, *tasks.others],
@@ -68,15 +78,9 @@ def verify(options: VerifyOptions) -> Verification:
                 f"items that the run searched on may be among those of task '{tasks.task}': its "
                 f"name, data or options are not the run's ('{found.task}'); give these, or `heads`"
             )
-        scope = options.scope or Scope(controls=options.controls).within(
-            options.rows // (1 + options.enough), members=len(names), tasks=len(tasks.benchmarks)
-        )
-        scope = replace(scope, seed=seed)
-        kinds = ablations_of(gated) if scope.ablations else ()
-        proof = most_rows(tasks.trial(), scope, members=len(names), kinds=len(kinds))
         places, more = None, 0
         if options.enough:
-            places, more = places_alone(run, names, rows=options.rows // 2)
+            places, more = places_alone(run, names, rows=rows)
             if places is None:
                 raise BadInput(
                     f"`enough` needs {2 * more:,} rows here, half of them for what the set does "
@@ -93,11 +97,11 @@ def verify(options: VerifyOptions) -> Verification:
                 ranking = () if found is None else [line.name for line in found.ranking]
                 enough = alone(run, verification, scope, places=places, ranking=ranking)
                 verification = replace(verification, enough=enough)
-        rows = run.scoring_rows + run.search_rows
+        measured = run.scoring_rows + run.search_rows
         run.finish()
         task_notes = [note for name in tasks.benchmarks for note in tasks.notes_of(name)]
         return replace(
-            verification, rows=rows, documents=tasks.documents,
+            verification, rows=measured, documents=tasks.documents,
             notes=(*tasks.notes, *task_notes, *at_chance),
         )  # fmt: skip
 

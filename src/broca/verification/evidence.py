@@ -73,10 +73,6 @@ class Scope:
         )
 
 
-QUICK = Scope(ablations=False)
-"""The parts of the verification at the end of a localization, whose rows bound its items."""
-
-
 @dataclass(frozen=True)
 class Evidence:
     """Responses of tasks without several sets.
@@ -124,31 +120,17 @@ class Evidence:
         )
 
     def test(self, name: str, after: int = 1, *, before: int = 0) -> tuple[str, float]:
-        """Returns the test of the drop of a task, and its two-sided p-value.
-
-        That of an aggregation other than the mean exchanges both responses of some items.
-        """
+        """Returns the test of the drop of a task, and its two-sided p-value."""
         first, second = (self.responses[name][row] for row in (before, after))
         aggregate = self.trial.aggregation(name, first)
-        if aggregate is None:
-            return paired_test(first, second, seed=self.scope.seed)
-        every, draws = np.arange(len(first)), self.scope.resamples
-        exchanged = np.random.default_rng(self.scope.seed).random((draws, len(first))) < 0.5
-        exchanged[0] = False  # the observed scores are one of the draws
-        drops = [
-            aggregate(np.where(some, second, first), every)
-            - aggregate(np.where(some, first, second), every)
-            for some in exchanged
-        ]
-        return "permutation", float(np.mean(np.abs(drops) >= abs(drops[0]) - 1e-9))
+        return paired_test(first, second, seed=self.scope.seed, aggregate=aggregate)
 
     def tested(self, name: str) -> TaskDrop:
         """Returns the drop of a task with its interval and its uncorrected test."""
         before, after = self.responses[name][:2]
         drop = self.trial.drop(name, *(self.trial.score(name, rows) for rows in (before, after)))
-        interval, (test, p) = self.drop(name), self.test(name)
-        ends = interval.low, interval.high
-        return replace(drop, drop=interval.value, ci=ends, test=test, p=p, p_holm=p)
+        whole, (test, p) = self.drop(name), self.test(name)
+        return replace(drop, drop=whole.value, ci=(whole.low, whole.high), test=test, p=p, p_holm=p)
 
     def contrast(self) -> tuple[Interval | None, Interval | None]:
         """Returns the off-target drop and the specific drop; None without other tasks.

@@ -63,16 +63,10 @@ def plain_verification(
     losses = np.array([trial.lost_skill(name, before[name], after[name]) for name in judged])
     off_target, specific = map(float, trial.specific(losses)) if trial.others else (None, None)
     return Verification(
-        model=model,
-        task=trial.task,
-        heads=tuple(heads),
+        model=model, task=trial.task, heads=tuple(heads), drops=drops, seed=ablation.seed,
         ablation=AblationInfo(ablation.kind, ablation.scale),
-        seed=ablation.seed,
-        drops=drops,
-        off_target_drop=off_target,
-        specific_drop=specific,
-        verdict=None,
-    )
+        off_target_drop=off_target, specific_drop=specific, verdict=None,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -152,7 +146,7 @@ class Examiner:
         if specific and not settled(evidence):
             report("verifying: random sets")
             # rows of the claim's own kind of ablation are known
-            later = sum(map(len, few.values())) * 2 * len(self.kinds.keys() - {self.ablation.kind})
+            later = 2 * trial.judged_items(few) * len(self.kinds.keys() - {self.ablation.kind})
             left = None if scope.rows is None else scope.rows - self.spent() - later
             evidence = replace(evidence, controls=judging._controls(columns, found, specific, left))
         checks = tuple(judging.check(kind, heads, few) for kind in self.kinds)
@@ -278,10 +272,11 @@ class Examiner:
             items = [trial.items[position] for position in places]
             answers = self.answer(Plan.crossed(masks, places))
             before, after = answers[: len(places)], answers[len(places) :]
-            can_fail = not benchmark.at_chance(intact[name], items=len(trial.places[name]))
+            can_fail = not trial.guesses(name, intact[name])
             failures.append(
                 failing.failures(
                     name, items, before, after, scores[name],
+                    aggregate=trial.aggregation(name, scores[name][0]),
                     chance=benchmark.chance, can_fail=can_fail,
                 )
             )  # fmt: skip
@@ -299,28 +294,47 @@ class Examiner:
         return AblationCheck(kind, drop, specific, found.test(task)[1], survives)
 
 
-def most_rows(trial: Trial, scope: Scope, *, members: int, kinds: int = 0) -> int:
-    """Returns the largest number of rows that a verification measures.
+def fitting(
+    trial: Trial, scope: Scope, rows: int, *, members: int, kinds: int = 0
+) -> tuple[Scope, int]:
+    """Returns the scope with as many items as fit into some rows, and its largest number of rows.
+
+    The latter exceeds these only if the fewest items of everything need more.
 
     Args:
         trial: The tasks and their report items.
-        scope: Which tests are made, and on how many items.
+        scope: Which tests are made.
+        rows: The rows.
         members: Number of components of the set.
-        kinds: Number of kinds of ablation under which the claim is tested.
+        kinds: Number of other kinds of ablation under which the claim is tested.
     """
-    every, few, outputs = (
+    size = rows
+    while True:
+        smaller = replace(scope.within(size, members=members, tasks=len(trial.names)), rows=rows)
+        most = most_rows(trial, smaller, members=members, kinds=kinds)
+        if most <= rows or not size:
+            return smaller, most
+        size = 9 * size // 10
+
+
+def most_rows(trial: Trial, scope: Scope, *, members: int, kinds: int = 0) -> int:
+    """Returns the largest number of rows that a verification measures; see `fitting`."""
+    every, outputs = (
         sum(map(len, places.values()))
-        for places in (trial.places, trial.smaller(FEW), trial.at_most(scope.failure_items))
+        for places in (trial.places, trial.at_most(scope.failure_items))
     )
+    few, compared, whole = map(
+        trial.judged_items, (trial.smaller(FEW), trial.smaller(scope.control_items), trial.places)
+    )
+    # tasks at chance leave their share to the other tasks
+    few = min(whole, max(few, 2 * FEW * bool(trial.others)))
     fixed = (
         2 * (every + outputs)
         + len(trial.at_most(scope.member_items)[trial.task]) * (2 * members + 1)
         + sum(map(len, trial.beside(scope.beside_items).values())) * members
         + 2 * few * kinds
     )
-    compared = trial.smaller(scope.control_items)
-    items = sum(len(compared[name]) for name in (trial.task, *trial.others))
-    most = fixed + 2 * scope.controls * items
+    most = fixed + 2 * scope.controls * compared
     return most if scope.rows is None else max(fixed, min(most, scope.rows))
 
 

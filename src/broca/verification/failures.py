@@ -9,6 +9,7 @@ import numpy as np
 from broca.measurement import Floats
 from broca.results.verification import SHORTENED, Sample, TaskFailures
 from broca.tasks import Generation, Item, LogLikelihood, Output
+from broca.verification.statistics import Aggregate
 
 MODES = ("repetition", "constant", "empty", "collapse")
 """Names of the failure modes, as results list them."""
@@ -62,6 +63,7 @@ def failures(
     after: ItemOutputs,
     scores: Floats,
     *,
+    aggregate: Aggregate | None = None,
     chance: float = 0.0,
     can_fail: bool = True,
 ) -> TaskFailures:
@@ -81,6 +83,7 @@ def failures(
         before: The intact model's answers.
         after: The answers with the set ablated.
         scores: Responses to the items, intact and ablated, `(2, items)`; higher is better.
+        aggregate: The task's own aggregation if it is not the mean.
         chance: The response of guessing.
         can_fail: Whether the intact model is above chance; otherwise no loss is explained.
     """
@@ -101,8 +104,9 @@ def failures(
             ablated["constant"] = np.array([text == answer for text in given]) & wrong
     ablated["collapse"] = np.array(list(map(_collapsed, items, before, after)), dtype=bool)
     new = np.any([*ablated.values()], axis=0) & ~np.any([*intact.values()], axis=0)
-    skill = float(np.mean(scores[0])) - chance
-    lost = float(np.mean((scores[0] - scores[1]) * new))
+    score, every = aggregate or (lambda values, _: float(np.mean(values))), np.arange(len(items))
+    skill = score(scores[0], every) - chance
+    lost = score((scores[0] - scores[1]) * new, every)
     common = Counter(answer_text(outputs) for outputs in after).most_common(1)[0][0]
     return TaskFailures(
         task=task,

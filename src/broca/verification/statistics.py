@@ -26,6 +26,12 @@ items."""
 _EXACT_FLIPS = 12
 """Maximum number of changed items for which the permutation test enumerates all signs."""
 
+_POWER = 0.8
+"""Power that is enough."""
+
+_EXCHANGES = 2000
+"""Number of draws of the test of an aggregation other than the mean."""
+
 CONTROLS = 39
 """Number of random sets of each kind, of which one may reach the real set at p 0.05."""
 
@@ -110,16 +116,26 @@ def unseen(
 ) -> float:
     """Returns by how much items of which the sample has none may move the change of the score.
 
-    Items that an aggregation weighs count as fewer, equal ones with the same variance of the mean.
+    Items that an aggregation weighs count as fewer; see `equal_items`.
     """
     span = 1.0 if is_binary(before, after) else float(np.ptp(np.concatenate([before, after])))
     count = float(len(before))
     if aggregate is not None:
-        every = np.arange(len(before))
-        none = aggregate(np.zeros(len(before)), every)
-        weights = np.array([aggregate(1.0 * (every == one), every) - none for one in every])
-        count = float(weights.sum() ** 2 / (weights @ weights)) if weights.any() else count
+        count = equal_items(aggregate, len(before))
     return span * float(1 - (level / 2) ** (1 / count))
+
+
+def equal_items(aggregate: Aggregate, count: int) -> float:
+    """Returns the number of items of equal weight whose mean varies as an aggregation does.
+
+    Args:
+        aggregate: The aggregation.
+        count: Number of its items.
+    """
+    every = np.arange(count)
+    none = aggregate(np.zeros(count), every)
+    weights = np.array([aggregate(1.0 * (every == one), every) - none for one in every])
+    return float(weights.sum() ** 2 / (weights @ weights)) if weights.any() else float(count)
 
 
 def interval_of(
@@ -179,9 +195,26 @@ def permutation_test(
 
 
 def paired_test(
-    before: Values, after: Values, *, seed: int | Sequence[int] = 0
+    before: Values,
+    after: Values,
+    *,
+    seed: int | Sequence[int] = 0,
+    aggregate: Aggregate | None = None,
 ) -> tuple[str, float]:
-    """Returns the test for the metric, and its two-sided p-value."""
+    """Returns the test for the metric, and its two-sided p-value.
+
+    That of an aggregation other than the mean exchanges both values of some items.
+    """
+    if aggregate is not None:
+        every = np.arange(len(before))
+        exchanged = np.random.default_rng(seed).random((_EXCHANGES, len(every))) < 0.5
+        exchanged[0] = False  # the observed scores are one of the draws
+        drops = [
+            aggregate(np.where(some, after, before), every)
+            - aggregate(np.where(some, before, after), every)
+            for some in exchanged
+        ]
+        return "permutation", float(np.mean(np.abs(drops) >= abs(drops[0]) - 1e-9))
     if is_binary(before, after):
         return "mcnemar", mcnemar_exact(before, after)
     return "permutation", permutation_test(before, after, seed=seed)
@@ -226,22 +259,20 @@ def power(items: int, drop: float, *, gained: float = 0.0, level: float = 0.05) 
     return float(np.sum(chance * np.where(critical < 0, 0.0, rejected)))
 
 
-def items_needed(
-    drop: float, *, gained: float = 0.0, level: float = 0.05, target: float = 0.8
-) -> int:
-    """Returns the number of items from which the power stays at `target` or above.
+def items_needed(drop: float, *, gained: float = 0.0, level: float = 0.05) -> int:
+    """Returns the number of items from which the power stays at 0.8 or above.
 
     The power of an exact test decreases a little at some larger numbers; from the returned number
-    on, it does not fall below the target within the next fifth of items.
+    on, it does not fall below that within the next fifth of items.
     """
     from scipy import stats  # takes a second to import, and is needed at the end of a run
 
     variance = drop + 2 * gained
-    normal = stats.norm.ppf(1 - level / 2) + stats.norm.ppf(target)
+    normal = stats.norm.ppf(1 - level / 2) + stats.norm.ppf(_POWER)
     start = max(4, math.ceil(0.5 * float(normal) ** 2 * variance / drop**2))
     last_short, number = start - 1, start
     while number <= last_short + max(4, last_short // 5):
-        if power(number, drop, gained=gained, level=level) < target:
+        if power(number, drop, gained=gained, level=level) < _POWER:
             last_short = number
         number += 1
     return last_short + 1
@@ -264,21 +295,13 @@ def layer_matched(
     Returns:
         Columns of every set, `(sets, size)`; fewer sets, or none, if no more exist.
     """
-    chosen = set(columns)
+    free = ~np.isin(np.arange(len(components)), columns)
+    kinds = np.array([component.kind for component in components])
+    layers = np.array([component.layer for component in components])
     counts = Counter((components[column].layer, components[column].kind) for column in columns)
-    depth = max(component.layer for component in components) + 1
-    for reach in range(depth):
+    for reach in range(layers.max() + 1):
         pools = [
-            (
-                number,
-                [
-                    column
-                    for column, component in enumerate(components)
-                    if component.kind == kind
-                    and abs(component.layer - layer) <= reach
-                    and column not in chosen
-                ],
-            )
+            (number, np.flatnonzero(free & (kinds == kind) & (np.abs(layers - layer) <= reach)))
             for (layer, kind), number in sorted(counts.items())
         ]
         if math.prod(math.comb(len(pool), number) for number, pool in pools) >= 2 * CONTROLS:
@@ -287,10 +310,10 @@ def layer_matched(
     def draw(rng: np.random.Generator) -> list[int] | None:
         drawn: list[int] = []
         for number, pool in pools:
-            candidates = [column for column in pool if column not in drawn]
+            candidates = np.setdiff1d(pool, drawn)
             if len(candidates) < number:
                 return None
-            drawn += [int(column) for column in rng.choice(candidates, number, replace=False)]
+            drawn += rng.choice(candidates, number, replace=False).tolist()
         return drawn
 
     return _distinct(draw, count, len(columns), [seed, 1])

@@ -135,23 +135,23 @@ class KeptMeasurer:
             if claimed:
                 mean = np.mean([own.of(order) for order in random], axis=0)
                 curves.append(self._curve(("random", kind, "task"), mean, grid))
-                tests = [paired_test(own.rows[whole], own.rows[one], seed=7) for one in without]
-                p_values = holm([p for _, p in tests])
-                members = tuple(
-                    KeptWithout(
-                        self.components.names[column], own.intervals([one])[0],
-                        self._intervals(own.of([whole]) - own.of([one]))[0], p,
-                    )
-                    for column, one, p in zip(columns, without, p_values, strict=True)
-                )  # fmt: skip
-                found = replace(found, members=members)
+                p_values = holm([own.p(whole, one) for one in without])
+                lost = _intervals(
+                    own.of([whole]) - own.of(without), own.level, own.least(without, whole)
+                )
+                names = (self.components.names[column] for column in columns)
+                members = map(KeptWithout, names, own.intervals(without), lost, p_values)
+                found = replace(found, members=tuple(members))
             kept_by_others = None
             if others:
-                weights = [self.trial.weights.get(one.task, 1.0) for one in others]
+                weights = np.array([self.trial.weights.get(one.task, 1.0) for one in others])
                 draws = [one.of(nested["ranking"]) for one in others]
                 mean = np.average(draws, axis=0, weights=weights)
-                curves.append(self._curve(("ranking", kind, "others"), mean, grid))
-                kept_by_others = self._intervals(mean)[grid.index(count)]
+                bounds = np.array([one.least(nested["ranking"]) for one in others])
+                least = np.sqrt(weights**2 @ bounds**2) / weights.sum()
+                kept = _intervals(mean, self.scope.level, least)
+                curves.append(self._curve(("ranking", kind, "others"), mean, grid, kept))
+                kept_by_others = kept[grid.index(count)]
             line = self.compared(kind, own, whole, drawn)
             line = replace(line, others=kept_by_others)
             found = replace(found, sets=(*found.sets, line), curves=(*found.curves, *curves))
@@ -219,11 +219,9 @@ class KeptMeasurer:
         area, distance = (
             widths @ (heights[1:] + heights[:-1]) / 2 for heights in (draws, np.abs(1 - draws))
         )
-        ends = self._intervals(np.array([area, distance]))
-        return KeptCurve(*names, tuple(kept or self._intervals(draws)), *ends)
-
-    def _intervals(self, draws: Floats) -> list[Interval]:
-        return [interval_of(row[0], row[1:], level=self.scope.level) for row in draws]
+        level = self.scope.level
+        ends = _intervals(np.array([area, distance]), level)
+        return KeptCurve(*names, tuple(kept or _intervals(draws, level)), *ends)
 
 
 @dataclass(frozen=True)
@@ -254,9 +252,32 @@ class KeptScores:
 
     def intervals(self, kept: Sequence[Kept]) -> list[Interval]:
         """Returns kept performance; the ends reach at least as far as what was not seen."""
-        found, level = [], self.level
-        for one in kept:
-            least = unseen(self.intact, self.rows[one], level=level, aggregate=self.aggregate)
-            draws = self.draws[one]
-            found.append(interval_of(draws[0], draws[1:], level=level, least=least / self.room))
-        return found
+        return _intervals(self.of(kept), self.level, self.least(kept))
+
+    def least(self, kept: Sequence[Kept], beside: Kept | None = None) -> Floats:
+        """Returns by how much items that were not seen may move what sets keep, `(sets,)`.
+
+        Args:
+            kept: The sets.
+            beside: A set from whose performance the difference is meant.
+        """
+        before = self.intact if beside is None else self.rows[beside]
+        moved = [
+            unseen(before, self.rows[one], level=self.level, aggregate=self.aggregate)
+            for one in kept
+        ]
+        return np.array(moved) / self.room
+
+    def p(self, kept: Kept, less: Kept) -> float:
+        """Returns the paired p-value of no difference between two sets."""
+        rows = self.rows
+        return paired_test(rows[kept], rows[less], seed=7, aggregate=self.aggregate)[1]
+
+
+def _intervals(draws: Floats, level: float, least: float | Floats = 0.0) -> list[Interval]:
+    """Returns intervals of rows of draws, whose ends are at least so far from the value."""
+    ends = np.broadcast_to(least, len(draws)).tolist()
+    return [
+        interval_of(row[0], row[1:], level=level, least=end)
+        for row, end in zip(draws, ends, strict=True)
+    ]

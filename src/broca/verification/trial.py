@@ -11,7 +11,7 @@ import numpy as np
 from broca.measurement import Bools, Execute, Floats, Ints, Plan
 from broca.results.verification import Role, TaskDrop
 from broca.tasks import Benchmark, Item
-from broca.verification.statistics import Aggregate, Values
+from broca.verification.statistics import Aggregate, Values, equal_items
 
 Places = Mapping[str, Ints]
 """Positions of items in the bank, by task."""
@@ -72,7 +72,7 @@ class Trial:
             if benchmark.higher_is_better:
                 room = scores[name] - benchmark.chance
             weights[name] = min(1.0, room) * items / (items + _NOISE)
-            if name in self.others and benchmark.at_chance(scores[name], items=items):
+            if name in self.others and self.guesses(name, scores[name]):
                 at_chance.append(name)
         others = tuple(name for name in self.others if name not in at_chance)
         return replace(self, others=others, at_chance=tuple(at_chance), weights=weights)
@@ -87,6 +87,19 @@ class Trial:
         weights = [self.weights.get(name, 1.0) for name in self.others]
         others = np.average(rest, axis=0, weights=weights)
         return others, task - others
+
+    def guesses(self, name: str, score: float, items: int | None = None) -> bool:
+        """Whether a task's score is not above guessing.
+
+        Args:
+            name: The task.
+            score: Its score.
+            items: Number of items, spaced over the report items; all by default.
+        """
+        count = len(self.places[name]) if items is None else items
+        aggregate = self.aggregation(name, np.zeros(count))
+        equal = count if aggregate is None else round(equal_items(aggregate, count))
+        return self.benchmarks[name].at_chance(score, items=equal)
 
     def floor(self, name: str) -> float:
         """Returns the score of guessing, below which a task loses no skill."""
@@ -103,15 +116,11 @@ class Trial:
         roles: dict[str, Role] = {self.task: "task", **dict.fromkeys(self.same_skill, "same_skill")}
         roles |= dict.fromkeys(self.at_chance, "at_chance")
         return TaskDrop(
-            task=name,
-            role=roles.get(name, "other"),
-            metric=benchmark.metric,
-            items=len(self.places[name]),
-            before=before,
-            after=after,
+            task=name, role=roles.get(name, "other"), metric=benchmark.metric,
+            items=len(self.places[name]), before=before, after=after,
             drop=benchmark.loss(before, after),
             chance=benchmark.chance if benchmark.higher_is_better else None,
-        )
+        )  # fmt: skip
 
     def smaller(self, items: int | None) -> Places:
         """Returns `items` items of the task, of each of its skill, and of all others together.
@@ -132,6 +141,10 @@ class Trial:
         None stands for all items.
         """
         return {name: spread(self.places[name], items) for name in self.names}
+
+    def judged_items(self, places: Places) -> int:
+        """Returns the number of items of the task and of the others."""
+        return sum(len(places[name]) for name in (self.task, *self.others))
 
     def beside(self, items: int) -> Places:
         """Returns at most 10 items of every task but the claimed one, `items` of all together."""
