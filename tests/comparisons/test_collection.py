@@ -1,5 +1,6 @@
 """All models are measured on the rows of the first; selections are tried on all of them."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -40,7 +41,7 @@ def collected():
     reports, catalog = [], Catalog()
     stages = Stages(lambda stage, progress: reports.append((stage, progress)))
     for model in models:
-        collection.require_components(model.components.names, model.name, model.architecture)
+        collection.require_components(model.components.names, model.name)
         benchmarks = load_tasks(model, [catalog.name_of(PARITY)], catalog)
         with Workspace(None) as space:
             tasks = equal_tasks(benchmarks, "locate", "report", items=ITEMS, seed=0, limit=20)
@@ -83,6 +84,15 @@ def test_effects_and_differences_are_those_of_one_regression(collected):
     assert (comparison.items, comparison.report_items) == ({"parity": ITEMS}, {"parity": 20})
 
 
+def test_the_same_weights_may_answer_otherwise(collected):
+    """With another tokenizer the same weights have differences; equal answers have none."""
+    first, second = collected[0].models.values()
+    same = replace(second, info=replace(second.info, fingerprint=first.info.fingerprint))
+    for other, count in ((same, 1), (first, 0)):
+        both = replace(collected[0], models={"tiny0": first, "tiny1": other})
+        assert len(both.compared(Ablation(), level=0.1).differences) == count
+
+
 COUNT = 400
 
 
@@ -97,10 +107,11 @@ TRIAL = SimpleNamespace(
 """A trial whose scores are means."""
 
 
-def measured(**tasks):
+def measured(weights="b", **tasks):
     """Returns a model's answers by task: intact, and without each selection."""
     reported = {task: np.stack(rows) for task, rows in tasks.items()}
-    return SimpleNamespace(reported=reported, trial=TRIAL)
+    info = SimpleNamespace(fingerprint=weights)
+    return SimpleNamespace(reported=reported, trial=TRIAL, info=info)
 
 
 def among(models, selections):
@@ -148,12 +159,14 @@ def test_a_model_without_a_selection_is_judged_by_its_loss():
 
 
 def test_a_selection_is_not_tried_where_it_was_found():
-    """A selection is tried only on its task in other models; p-values of lines are Holm's."""
+    """A selection is tried only on its task in other weights; p-values of lines are Holm's."""
     rows = (INTACT, answers(0.97), answers(0.97))
-    models = {name: measured(adding=rows, other=rows) for name in ("a", "b")}
+    models = {name: measured(name, adding=rows, other=rows) for name in ("a", "b")}
     lines = among(models, TWO).carries(0.05)
     assert {(line.selection, line.model, line.task) for line in lines} == {
         ("b's", "a", "adding"), ("a's", "b", "adding"),
     }  # fmt: skip
     (alone,) = among({"b": measured(adding=rows)}, TWO).carries(0.05)
     assert [line.p for line in lines] == pytest.approx([2 * alone.p] * 2)
+    copied = {name: measured(adding=rows) for name in ("a", "copy of a")}
+    assert among(copied, TWO[:1]).carries(0.05) == ()

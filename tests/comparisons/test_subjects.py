@@ -61,14 +61,6 @@ def test_a_comparison_needs_two_subjects():
         subjects_of(["some/model"] * 2, ["a", "b"])
 
 
-def test_other_weights_than_those_of_the_result_are_refused(tiny):
-    """A model is refused if its fingerprint is not that of the result."""
-    ComparedSubject("tiny", tiny).require_weights(tiny)
-    ComparedSubject("tiny", tiny, fingerprint=tiny.fingerprint).require_weights(tiny)
-    with pytest.raises(BadInput, match="are not those of the result 'tiny'"):
-        ComparedSubject("tiny", tiny, fingerprint="0" * 32).require_weights(tiny)
-
-
 A, B = (ComparedSubject(name, name) for name in "ab")
 ONE, OTHER = replace(A, tasks=("sorting",)), replace(B, tasks=("capitals",))
 ATLAS = replace(A, tasks=("capitals", "sorting", "addition"))
@@ -114,3 +106,5 @@ def test_results_on_the_same_weights_are_measured_once():
     assert labels == ["sorting", "sorting (2)", "words"]
     assert merged([A, B]) == (A, B)
     assert [len(subject.selections) for subject in merged(runs)] == [3, 1]
+    (joined,) = merged([A, runs[0], A])
+    assert (joined.label, joined.fingerprint, joined.selections) == ("a", "1", runs[0].selections)

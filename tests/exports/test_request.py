@@ -11,7 +11,7 @@ from results.samples import make_result
 from broca.engine import Ablation, donor_activations
 from broca.errors import BadInput, UnsupportedModel
 from broca.exports.request import ExportRequest
-from broca.options import ModelOptions, RunOptions
+from broca.options import ModelOptions, RunOptions, TaskOptions
 from broca.results.base import AblationInfo
 from broca.runs.session import open_run
 
@@ -71,8 +71,8 @@ def test_an_ablation_that_a_form_cannot_hold_is_refused(result, kind, form, mess
     replaced = replace(result, ablation=AblationInfo(kind, 0.0))
     with pytest.raises(UnsupportedModel, match=message):
         ExportRequest.of(replaced, None, form, None)
-    request = ExportRequest.of(replaced, None, form, 0.5)
-    assert request.ablation == AblationInfo("zero", 0.5)
+    request = ExportRequest.of(replaced, None, form, 0)
+    assert request.ablation == AblationInfo("zero", 0)
     averaged = replace(request, ablation=AblationInfo("mean", 0.0))
     with pytest.raises(BadInput, match="under mean ablation the outputs alone are compared"):
         averaged.checked_task("choice")
@@ -108,12 +108,25 @@ def test_means_are_those_of_the_runs_locate_items(tiny, result, tmp_path):
 def test_held_out_numbers_are_those_of_the_same_components_and_ablation(result):
     """Held-out numbers belong to the same components in any order and to the same ablation."""
     request = ExportRequest.of(result, None, "adapter", None)
-    numbers = request.held_out(tuple(reversed(result.selected)))
+    asked = TaskOptions()
+    numbers = request.held_out(tuple(reversed(result.selected)), asked)
     assert numbers.drops == result.verification.drops
     verified = ExportRequest.of(result.verification, None, "adapter", None)
-    assert verified.held_out(result.selected) == numbers
-    assert request.held_out(result.selected[:1]) is None
-    assert ExportRequest.of(result, None, "adapter", 0.5).held_out(result.selected) is None
+    assert verified.held_out(result.selected, asked) == numbers
+    assert request.held_out(result.selected[:1], asked) is None
+    scaled = ExportRequest.of(result, None, "adapter", 0.5)
+    assert scaled.held_out(result.selected, asked) is None
+
+
+def test_held_out_numbers_under_mean_ablation_are_those_of_the_same_means(result):
+    """Other items, or items asked otherwise, have other means, under which nothing was measured."""
+    mean = AblationInfo("mean", 0.0)
+    verification = replace(result.verification, ablation=mean)
+    averaged = replace(result, ablation=mean, verification=verification)
+    same, other = (ExportRequest.of(averaged, None, "weights", None, n) for n in (None, 7))
+    assert same.held_out(result.selected, TaskOptions()) is not None
+    assert same.held_out(result.selected, TaskOptions(num_fewshot=2)) is None
+    assert other.held_out(result.selected, TaskOptions()) is None
 
 
 def test_weights_that_are_written_stay_in_their_number_format():

@@ -2,10 +2,12 @@
 
 import pytest
 import torch
-from independent import plain_generation, zeroed_by_hand
+from independent import plain_generation, sliced, zeroed_by_hand
 from models.architectures import BY_NAME, make_model
 from results.samples import make_result
 from tiny import tiny_llama, tiny_tokenizer
+from torch.nn.utils.parametrizations import weight_norm
+from torch.nn.utils.prune import l1_unstructured
 from transformers import AutoTokenizer, CompileConfig
 
 import broca
@@ -122,6 +124,24 @@ def test_every_kind_of_component(architecture, kind, names):
         assert (plain(input_ids=tokens).logits - expected).abs().max() > 1e-3
 
 
+def test_weights_that_are_computed_from_others_have_gates(tmp_path):
+    """Parametrized and pruned matrices are found, and no checkpoint is written of them."""
+    model, tokens = make_model(BY_NAME["GPT-2"]), torch.arange(3, 9)[None]
+    first, second, *_ = model.transformer.h
+    weight_norm(first.attn.c_proj)
+    weight_norm(second.mlp.c_proj)
+    l1_unstructured(second.attn.c_proj, name="weight", amount=1)
+    gated = broca.load(model, tiny_tokenizer(), components="heads+mlp")
+    with torch.no_grad(), gated.ablated("L0H0+L1H0+L1M"):
+        answered = model(tokens).logits
+    for module in (first.attn.c_proj, second.attn.c_proj):
+        sliced(module, 0, gated.structure.projections[0].head_dim)
+    second.mlp.register_forward_hook(lambda _module, _args, output: output * 0)
+    torch.testing.assert_close(answered, model(tokens).logits.detach())
+    with pytest.raises(UnsupportedModel, match="a rule that computes them"):
+        broca.export(gated, tmp_path, heads="L0H0", kind="weights")
+
+
 def test_training_goes_on_under_ablation(plain, model):
     """Weights get gradients under ablation, except the columns of the ablated head."""
     plain.train()
@@ -143,8 +163,10 @@ def test_what_cannot_be_ablated_or_generate_is_refused(model):
     ]:
         with pytest.raises(error, match=message), model.ablated(names):
             pass
-    with pytest.raises(BadInput, match="`scale` must be a finite number"):
-        model.ablated("L0H1", scale=float("nan")).__enter__()
+    half = GatedModel.wrap(tiny_llama().bfloat16(), None, name="half")
+    for one, scale in ((model, float("nan")), (half, 1e39), (half, 0.999)):
+        with pytest.raises(BadInput, match="`scale` must be a finite number"):
+            one.ablated("L0H1", scale=scale).__enter__()
     del model.model.generation_config  # as of a class without `generate`
     with pytest.raises(BadInput, match="its class has no `generate`"):
         model.generate("a")

@@ -87,6 +87,7 @@ def test_fields_of_groups_are_keywords():
         (("north",), {"wall": "south"}, "`wall` is given twice"),
         ((), {}, "`wall` is missing"),
         ((["north", 3],), {}, r"`wall` must be a name or a list of names, not .* \(list\)"),
+        (("north",), {"settings": 5}, "`settings` must be PaintOptions, not int"),
     ],
 )
 def test_what_fits_no_field_is_refused(arguments, keywords, message):

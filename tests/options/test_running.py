@@ -4,6 +4,7 @@ import pytest
 
 from broca.errors import BadInput
 from broca.options import DataOptions, JournalOptions, RunOptions, TaskOptions
+from broca.options.verbs import ChatOptions, ScanOptions, VerifyOptions
 
 TEMPLATE = {"chat_template": True}
 
@@ -27,6 +28,9 @@ TEMPLATE = {"chat_template": True}
         (TaskOptions, {"chat_template_date": "2026-03-01"}, "not used: add `chat_template`"),
         (TaskOptions, TEMPLATE | {"chat_template_date": "1 March"}, "must be YYYY-MM-DD"),
         (TaskOptions, TEMPLATE | {"chat_template_date": 20260301}, "must be YYYY-MM-DD"),
+        (ScanOptions, {"model": "m", "on_progress": 5}, r"`on_progress` must be a function, not 5"),
+        (ChatOptions, {"target": "m", "lines": "ab"}, "`lines` must be lines of text, not 'ab'"),
+        (VerifyOptions, {"target": "m", "scope": {}}, "`scope` must be a broca.Scope, not {}"),
         (DataOptions, {"fields": "prompt"}, "`fields` 'prompt' is not of the form"),
         (DataOptions, {"fields": "prompt= "}, "is not of the form"),
     ],

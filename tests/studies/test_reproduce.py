@@ -150,6 +150,16 @@ def test_what_cannot_be_shown_is_refused(planted, name, settings, error, message
         reproduce(name, planted, **{"limit": 8, **settings})
 
 
+def test_of_several_models_a_later_one_costs_no_rows(small, planted):
+    """A later model is refused by its name before any is measured; what it lacks is a note."""
+    settings = {"tasks": "capitals", "limit": 8, "rows": 300, "items": 10, "method": "greedy"}
+    with pytest.raises(UnknownName, match="model 'plantd' is unknown"):
+        reproduce("table9", [small, "plantd"], on_progress=pytest.fail, **settings)
+    (lists,) = reproduce("table9", [small, planted], keep_universal=True, **settings)
+    assert [row["model"] for row in lists.rows] == ["reference-small"]
+    assert "planted: `rows` 300 is too few" in lists.notes[-1]
+
+
 def test_a_model_that_can_do_nothing_is_refused(tiny):
     """A model of random weights that fails every shipped task is refused."""
     with pytest.raises(NothingToLocalize, match="tiny can do none of the 2 tasks"):

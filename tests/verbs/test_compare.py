@@ -125,25 +125,41 @@ def test_generations_are_compared_by_accuracy(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("other", "options", "message"),
     [
-        ({"tasks": "capitals", "heads": "L99H1"}, "has no component 'L99H1'"),
-        ({"tasks": "capitals", "ablation": "mean"}, "no parameter 'ablation'"),
-        ({"tasks": "capitals", "rows": 50}, "`rows` 50 is too few to compare 48"),
+        ("same", {"heads": "L99H1"}, "has no component 'L99H1'"),
+        ("same", {"ablation": "mean"}, "no parameter 'ablation'"),
+        ("reference-smal", {}, "'reference-smal' is unknown"),
+        ("reference", {}, "llama of 6 layers with 16 heads, .* of 4 layers with 12 heads"),
+        (
+            "reference",
+            {"components": "mlp"},
+            "llama of 6 layers, and the .* of 4 layers with 12 heads",
+        ),
+        ("reference-small", {"chat_template": True}, "has no chat template"),
     ],
 )
-def test_bad_input_is_one_line(small, options, message):
-    """Bad options are refused before anything is measured."""
-    stages = []
+def test_what_cannot_be_compared_is_refused_before_anything_is_measured(
+    small, other, options, message
+):
+    """Bad options, and later models that are unknown or of another architecture, are refused."""
+    stages, models = [], (small, small if other == "same" else other)
     with pytest.raises(BadInput, match=message):
-        broca.compare(small, small, **options, on_progress=lambda stage, _: stages.append(stage))
+        broca.compare(
+            *models, tasks="capitals", **options, on_progress=lambda stage, _: stages.append(stage)
+        )
     assert not any(stage.startswith(("scoring", "measuring")) for stage in stages)
 
 
-def test_another_architecture_is_refused(small, reference):
-    """Models with other components are refused; their heads would only share names."""
-    with pytest.raises(BadInput, match=r"'reference' is a .* with 96 components .* with 48"):
-        broca.compare(small, reference, tasks="capitals", items=12, limit=10, rows=120)
+def test_items_that_only_one_model_can_hold_are_refused(tmp_path):
+    """Items that have no answer in one model would stand for others in the next."""
+    lines = ({"prompt": f"{n} is", "answer": "a" * (2 if n % 5 else 90)} for n in range(120))
+    models = [tiny_gated(f"of {context}", context=context) for context in (64, 256)]
+    with pytest.raises(BadInput, match="for 'of 256', and others for the first model"):
+        broca.compare(
+            models, tasks=own_task(tmp_path, lines), items=60, limit=10, rows=60, reference="gold",
+            gen_kwargs="max_gen_toks=4", response="probability",
+        )  # fmt: skip
 
 
 def test_revisions_of_one_model_give_curves(tmp_path, monkeypatch):

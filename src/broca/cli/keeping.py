@@ -88,11 +88,8 @@ def kept_result(
             where = place if owned else files[0]
             tell(f"finished; nothing to do: {where} holds the result; {advice}")
             return result, files
-    with (
-        out_folder(folder) as place,
-        closing(ProgressDisplay(output.print_options)) as progress,
-        _workspace(place, verb, options, fresh=output.fresh) as workspace,
-    ):
+    printed = output.print_options
+    with measuring(folder, options, printed, verb=verb, fresh=fresh) as (place, keywords):
         import broca
         from broca.integrations.tracking import Log
 
@@ -101,8 +98,9 @@ def kept_result(
             found = getattr(found, name)
         tracker, project = output.log_options.log, output.log_options.log_project
         settings = {"verb": verb, **flat(options.decisive())}
-        with Log(tracker, project=project, settings=settings, also=progress) as log:
-            within = replace(options.run_options.within(workspace), on_progress=log)
+        also = keywords["on_progress"]
+        with Log(tracker, project=project, settings=settings, also=also) as log:
+            within = replace(options.run_options.within(keywords["journal"]), on_progress=log)
             within = replace(options, run_options=within)
             result = found.__wrapped__(within)  # it takes options, not keywords
             files = result.save(place)
@@ -117,34 +115,10 @@ def show_kept(result: Result, file: Path, output: OutputOptions, *, then: str) -
 
 
 @contextmanager
-def _workspace(folder: Path, verb: str, options: Any, *, fresh: bool = False) -> Iterator[Any]:
-    """A workspace in the folder of a verb, which claims it if it owns it."""
-    from broca.runs import folder as folders
-    from broca.store.journal import JOURNAL
-
-    run_options = options.run_options
-    journal = run_options.journal_options.journal
-    place: Any = journal or folder / JOURNAL
-    if verb in folders.OWNERS:
-        place = folders.RunFolder.claim(
-            folder, verb=verb, options=options, command=["broca", *sys.argv[1:]],
-            journal=journal, fresh=fresh,
-        )  # fmt: skip
-    with folders.kept_workspace(
-        place,
-        goes_on=shlex.join(["broca", *(word for word in sys.argv[1:] if word != "--fresh")]),
-        executor=run_options.executor_options,
-        keep_outputs=run_options.journal_options.keep_outputs,
-        say=tell,
-    ) as workspace:
-        yield workspace
-
-
-@contextmanager
 def measuring(
-    out: str | Path, options: Any, print_options: PrintOptions
+    out: str | Path, options: Any, printed: PrintOptions, *, verb: str = "", fresh: bool = False
 ) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Keeps the rows that a command measures in a shared out folder.
+    """Keeps the rows that a command measures in an out folder, which it claims if it owns it.
 
     Yields:
         The folder, and the keywords with which the verb measures there: `journal`, `on_progress`.
@@ -153,9 +127,22 @@ def measuring(
         Interrupted: The user interrupted the command.
         BrocaError: The folder or the journal cannot be used.
     """
-    with (
-        out_folder(out) as folder,
-        closing(ProgressDisplay(print_options)) as progress,
-        _workspace(folder, "", options) as workspace,
-    ):
-        yield folder, {"journal": workspace, "on_progress": progress}
+    from broca.runs import folder as folders
+    from broca.store.journal import JOURNAL
+
+    with out_folder(out) as folder, closing(ProgressDisplay(printed)) as progress:
+        kept = options.run_options.journal_options
+        place: Any = kept.journal or folder / JOURNAL
+        if verb in folders.OWNERS:
+            place = folders.RunFolder.claim(
+                folder, verb=verb, options=options, command=["broca", *sys.argv[1:]],
+                journal=kept.journal, fresh=fresh,
+            )  # fmt: skip
+        with folders.kept_workspace(
+            place,
+            goes_on=shlex.join(["broca", *(word for word in sys.argv[1:] if word != "--fresh")]),
+            executor=options.run_options.executor_options,
+            keep_outputs=kept.keep_outputs,
+            say=tell,
+        ) as workspace:
+            yield folder, {"journal": workspace, "on_progress": progress}

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -57,8 +58,8 @@ class Collection:
         response: Response of the rows; None for the default.
         seed: Seed of all random draws.
         components: Names of the components of the first model.
-        architecture: Its class.
         design: The rows, drawn on the first model.
+        asked: Subtask and number of the items of its rows by task.
         models: Measurements of every model by label.
         notes: Notes for the reader.
     """
@@ -69,24 +70,24 @@ class Collection:
     response: Response | None = None
     seed: int = 0
     components: tuple[str, ...] = ()
-    architecture: str = ""
     design: Design | None = None
+    asked: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     models: dict[str, Measured] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def require_components(self, names: tuple[str, ...], label: str, architecture: str) -> None:
-        """Refuses a model of another architecture, and selections that it does not have.
+    def require_components(self, names: tuple[str, ...], label: str) -> None:
+        """Refuses a model whose components have other names than those of the first.
 
         Raises:
-            BadInput: The components have other names than those of the first model.
+            BadInput: They have.
         """
-        if self.components and (names, architecture) != (self.components, self.architecture):
+        if names != (self.components or names):
             raise BadInput(
-                f"'{label}' is a {architecture} with {len(names)} components to {names[-1]}, and "
-                f"the first model a {self.architecture} with {len(self.components)} to "
-                f"{self.components[-1]}: only models of one architecture can be compared"
+                f"'{label}' has {len(names)} components to {names[-1]}, and the first model "
+                f"{len(self.components)} to {self.components[-1]}: only models of one architecture "
+                "can be compared"
             )
-        self.components, self.architecture = names, architecture
+        self.components = names
 
     def measure(self, run: Run, label: str) -> None:
         """Measures a model; the first model determines the rows.
@@ -121,10 +122,11 @@ class Collection:
             )
             self.notes += referenced.notes
         for name, positions in places.items():
-            if self.design.items[name].max() >= len(positions):
+            asked = [(item.task, item.number) for _, item in (run.bank[at] for at in positions)]
+            if asked != self.asked.setdefault(name, asked):
                 raise BadInput(
-                    f"task '{name}' has {len(positions)} items for '{label}' and more for the "
-                    "first model: only the same items can be compared; use `response` accuracy"
+                    f"task '{name}' has {len(asked)} items for '{label}', and others for the first "
+                    "model: only the same items can be compared; use `response` accuracy"
                 )
         run.stages.enter(f"measuring {label} under random masks")
         selected = [selection.components for selection in self.selections]
@@ -151,8 +153,9 @@ class Collection:
                 items = design.items[task]
                 estimates = estimate_effects(design.masks, changes, items)
                 effects.append(TaskEffects(label, task, *estimates.with_ends(level)))
-                if measured.info.fingerprint == first.info.fingerprint:
-                    continue  # the same weights have the same effects
+                same = np.array_equal(changes, first.changes[task])  # not with another tokenizer
+                if same and measured.info.fingerprint == first.info.fingerprint:
+                    continue
                 change = estimate_effects(design.masks, changes - first.changes[task], items)
                 p = change.p_values()
                 q = stats.false_discovery_control(p, method="bh")  # Benjamini and Hochberg, 1995
@@ -208,9 +211,11 @@ class Collection:
         """
         lines: list[Carry] = []
         rows = list(enumerate(self.selections, start=1))
+        weights: dict[Any, str] = {name: one.info.fingerprint for name, one in self.models.items()}
         for label, measured in self.models.items():
             for task, values in measured.reported.items():
-                found = (row for row, line in rows if (line.model, line.task) == (label, task))
+                of_both = (weights[label], task)
+                found = (row for row, one in rows if (weights.get(one.model), one.task) == of_both)
                 own = next(found, None)
                 for row, selection in rows:
                     if row == own or (own is None and selection.task not in (None, task)):

@@ -10,13 +10,14 @@ from typing import Any
 
 from broca.errors import BadInput
 from broca.known_paths import place_of
-from broca.models import GatedModel, holds_model
+from broca.models import GatedModel, holds_model, require_readable, text_config
+from broca.options import RunOptions
 from broca.results.atlas import Atlas
-from broca.results.base import ZEROED, AblationInfo
+from broca.results.base import ZEROED, AblationInfo, Result
 from broca.results.comparison import ComparedSelection
 from broca.results.localization import Localization
 from broca.results.reading import read
-from broca.tasks import Task, listed
+from broca.tasks import RequestTokenizer, Task, listed
 
 Comparable = str | Path | GatedModel | Localization | Atlas
 """A model, its name, or a result or its folder, which mean their model and selections."""
@@ -51,7 +52,7 @@ class ComparedSubject:
     folder: Path | None = None
 
     @classmethod
-    def of(cls, compared: Comparable) -> ComparedSubject:
+    def of(cls, compared: Comparable | Result) -> ComparedSubject:
         """Returns the subject of a model, its name, a result or the folder of a result.
 
         Raises:
@@ -62,15 +63,12 @@ class ComparedSubject:
             place = place_of(compared)
             if not place.exists() or holds_model(place):
                 return cls(str(compared), str(compared))
-            result = read(place)
-            if not isinstance(result, Localization | Atlas):
-                raise BadInput(
-                    f"{result.described()} cannot be compared: give localizations, atlases or "
-                    "models"
-                )
-            compared = result
+            compared = read(place)
         if isinstance(compared, GatedModel):
             return cls(compared.name, compared)
+        if not isinstance(compared, Localization | Atlas):
+            what = compared.described() if isinstance(compared, Result) else repr(compared)
+            raise BadInput(f"{what} cannot be compared: give localizations, atlases or models")
         if isinstance(compared, Localization):
             sets, seed = {compared.task: compared.selected}, compared.search.seed
             asked = compared.task_options
@@ -83,19 +81,6 @@ class ComparedSubject:
             tuple((task, names) for task, names in sets.items() if names), seed, asked,
             compared.ablation, place,
         )  # fmt: skip
-
-    def require_weights(self, model: GatedModel) -> None:
-        """Refuses weights that are not those of the result.
-
-        Raises:
-            BadInput: The weights are not those of the result.
-        """
-        if self.fingerprint and model.fingerprint != self.fingerprint:
-            raise BadInput(
-                f"the weights of '{model.name}' are not those of the result '{self.label}' "
-                f"(fingerprint {model.fingerprint}, not {self.fingerprint}): check `dtype` and "
-                "the model"
-            )
 
 
 def subjects_of(
@@ -130,14 +115,46 @@ def subjects_of(
 
 
 def merged(subjects: Sequence[ComparedSubject]) -> tuple[ComparedSubject, ...]:
-    """Joins the selections of results on the same weights, which are measured once."""
+    """Joins the selections of one model and of results on its weights, which are measured once."""
     joined: dict[Any, ComparedSubject] = {}
+    results = {(one.model, one.revision): one.fingerprint for one in subjects if one.fingerprint}
     for subject in subjects:
-        first = joined.setdefault(subject.fingerprint or id(subject), subject)
+        place = (subject.model, subject.revision)
+        weights = subject.fingerprint or results.get(place, "")
+        first = joined.setdefault(weights or place, subject)
         if first is not subject:
             both = first.selections + subject.selections
-            joined[subject.fingerprint] = replace(first, selections=both)
+            joined[weights or place] = replace(first, selections=both, fingerprint=weights)
     return tuple(joined.values())
+
+
+def require_comparable(subjects: Sequence[ComparedSubject], options: RunOptions) -> None:
+    """Refuses models that cannot be read or are of several architectures, before one is loaded.
+
+    Raises:
+        BrocaError: The message names the model.
+    """
+    first = ""
+    for subject in subjects:
+        model_options = replace(options.model_options, revision=subject.revision)
+        kinds, model = model_options.components, subject.model
+        if isinstance(model, GatedModel):
+            kinds, config, tokenizer = model.kinds, model.model.config, model.tokenizer
+        else:
+            checkpoint, tokenizer = require_readable(model, model_options)
+            config = checkpoint.config
+        if options.task_options.chat_template:
+            RequestTokenizer(tokenizer, max_length=2).require_chat_template()
+        text = text_config(config)
+        shape = f"{text.model_type} of {getattr(text, 'num_hidden_layers', 'some')} layers"
+        if "heads" in kinds.split("+"):
+            shape += f" with {getattr(text, 'num_attention_heads', 'some')} heads"
+        first = first or shape
+        if shape != first:
+            raise BadInput(
+                f"'{subject.label}' is a {shape}, and the first model a {first}: only models of "
+                "one architecture can be compared"
+            )
 
 
 def _numbered(labels: Sequence[str]) -> list[str]:

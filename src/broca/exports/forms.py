@@ -20,6 +20,7 @@ from broca.errors import UnsupportedModel
 from broca.exports.factors import Factors, factors_of, scaled_points, scaled_tensors
 from broca.exports.request import ExportRequest, Means
 from broca.models import GatedModel, adapted_matrix, adapter_in, is_transposed, require_peft
+from broca.models.structure import is_computed
 from broca.results.files import write_beside
 
 VECTORS = "adapter_model.safetensors"
@@ -63,11 +64,13 @@ def write_form(
     """
     scale = request.ablation.scale
     if request.form == "weights":
-        if any(adapted_matrix(module) is not None for module in model.model.modules()):
-            raise UnsupportedModel(
-                f"'{model.name}' has an adapter beside its weights: merge it for an export of "
-                "`kind` weights, with PEFT's `merge_and_unload`"
-            )
+        for path, module in model.model.named_modules():
+            if adapted_matrix(module) is not None or is_computed(module):
+                raise UnsupportedModel(
+                    f"'{model.name}' has an adapter beside its weights, or a rule that computes "
+                    f"them ({path}): merge it for an export of `kind` weights, with PEFT's "
+                    "`merge_and_unload` or torch.nn.utils.parametrize.remove_parametrizations"
+                )
         tensors = changed_tensors(model, names, scale, means=means)
         write_weights(model, tensors, folder, base=None if base is None else Path(base))
         return

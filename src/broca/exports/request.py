@@ -159,9 +159,7 @@ class ExportRequest:
         if not isinstance(result, Localization):
             raise BadInput(f"{ablation.kind} ablation needs the items of a run: give its folder")
         opened.stages.enter("averaging the outputs that are replaced")
-        task_options = with_recorded(
-            opened.options.task_options, TaskOptions.of(result.task_options)
-        )
+        task_options = self._asked(opened.options.task_options)
         opened = replace(opened, options=replace(opened.options, task_options=task_options))
         tasks = opened.claimed(
             result.task, others=[], items=self.items, seed=result.search.seed, searched="task"
@@ -169,13 +167,26 @@ class ExportRequest:
         run = opened.on(tasks, settings={}, ablation=ablation, donors=tasks.located)
         return run.stand_ins(opened.model.gated_parts(names).points)
 
-    def held_out(self, names: tuple[str, ...]) -> HeldOut | None:
-        """Returns the measurements of exactly these components under this ablation."""
+    def _asked(self, options: TaskOptions) -> TaskOptions:
+        """Returns the task options of a call, and of the result where the call has the defaults."""
+        return with_recorded(options, TaskOptions.of(getattr(self.result, "task_options", {})))
+
+    def held_out(self, names: tuple[str, ...], options: TaskOptions) -> HeldOut | None:
+        """Returns the measurements of exactly these components under this ablation.
+
+        Args:
+            names: Names of the components.
+            options: Task options of the call; under mean ablation, other ones give other means.
+        """
         found = self.result.verification if isinstance(self.result, Localization) else self.result
         if not isinstance(found, Verification) or set(found.heads) != set(names):
             return None
         if found.ablation != self.ablation:
             return None
+        if isinstance(self.result, Localization) and Ablation(self.ablation.kind).needs_donors:
+            asked, recorded = self._asked(options).to_dict(), self.result.task_options
+            if asked != recorded or self.items != (self.result.search.items or UNRECORDED):
+                return None
         return HeldOut(found.task, found.verdict, found.drops)
 
     def loading(self, options: ModelOptions) -> ModelOptions:
@@ -222,7 +233,7 @@ def _ablation_of(result: Selected | None, form: Form, scale: float | None) -> Ab
         UnsupportedModel: The form cannot express the ablation.
     """
     ablation = getattr(result, "ablation", ZEROED)
-    if scale is not None and scale != ablation.scale:
+    if scale is not None:
         ablation = replace(ZEROED, scale=scale)
     how = Ablation(ablation.kind, ablation.scale)
     if how.draws_donors:

@@ -1,7 +1,6 @@
 """Hugging Face models, their components and gates; the only package that touches torch modules."""
 
 from broca.models.checkpoints import adapter_in as adapter_in
-from broca.models.checkpoints import load_tokenizer as load_tokenizer
 from broca.models.checkpoints import require_peft as require_peft
 from broca.models.checkpoints import shipped_model_folder as shipped_model_folder
 from broca.models.gated import GatedModel as GatedModel
@@ -11,6 +10,8 @@ from broca.models.gates import captured as captured
 from broca.models.gates import kinds_of as kinds_of
 from broca.models.gguf_files import holds_model as holds_model
 from broca.models.loading import load as load
+from broca.models.loading import load_tokenizer as load_tokenizer
+from broca.models.loading import require_readable as require_readable
 from broca.models.neurons import NeuronBlock as NeuronBlock
 from broca.models.neurons import last_token_replaced as last_token_replaced
 from broca.models.neurons import neuron_blocks as neuron_blocks

@@ -37,7 +37,6 @@ from broca.errors import (
 from broca.known_paths import PACKAGED_MODELS, SHIPPED_MODELS, place_of
 from broca.limits import time_limit
 from broca.models.gguf_files import GGUFFile, gguf_place
-from broca.models.structure import text_config
 from broca.options import OFFLINE, ModelOptions
 
 _ADAPTER = "adapter_config.json"
@@ -373,25 +372,6 @@ class Checkpoint:
                     adapter.place, **{**self.options, "local_files_only": True}
                 )
         return AutoTokenizer.from_pretrained(str(self.source), **self.options)
-
-
-def load_tokenizer(name: str) -> tuple[Any, int]:
-    """Loads only a model's tokenizer; returns it, and the model's maximum number of input tokens.
-
-    Raises:
-        UnknownName: The model does not exist.
-        BadInput: The folder contains no tokenizer.
-    """
-    from lm_eval.models.utils import resolve_max_length
-
-    checkpoint = Checkpoint.find(name, ModelOptions())
-    try:
-        tokenizer = checkpoint.tokenizer()
-    except (OSError, ValueError, KeyError) as error:
-        raise BadInput(
-            f"the tokenizer of model '{name}' could not be loaded: {first_line(error)}"
-        ) from error
-    return tokenizer, int(resolve_max_length(text_config(checkpoint.config), tokenizer))
 
 
 def _source(name: str) -> Path | str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import hashlib
 import inspect
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -189,18 +188,42 @@ class GatedModel:
             scale: Factor of their outputs; 0 ablates.
 
         Raises:
-            BadInput: A name is malformed, or `scale` is not a finite number.
+            BadInput: A name is malformed, or `require_scale` refuses the scale.
             UnknownName: The model has no such component.
             UnsupportedModel: The model has no components of such a kind.
         """
-        if not math.isfinite(scale):
-            raise BadInput(f"`scale` must be a finite number, not {scale}")
+        self.require_scale(scale)
         named, known, points = _listed(components), self.components, self.points
         if named and (kinds := kinds_of(named)) != self.kinds:
             known, points = choose(self.structure, kinds, architecture=self.architecture)
         values = torch.ones(1, len(known), device=self.device)
         values[:, known.columns([component.name for component in named])] = scale
         return GatedParts(tuple(named), known, points if named else (), values)
+
+    def require_scale(self, scale: float) -> None:
+        """Refuses a factor that the weights' number format rounds to 1, or that it cannot hold.
+
+        Raises:
+            BadInput: It does; 1 itself passes.
+        """
+        rounded = torch.tensor(scale, dtype=self.model.dtype).float()
+        if not rounded.isfinite() or rounded == 1 != scale:
+            raise BadInput(
+                f"`scale` must be a finite number that {self.dtype}, the number format of the "
+                f"weights, does not round to 1, not {scale:g}: use another, or `dtype` float32"
+            )
+
+    def require_measured(self, fingerprint: str, *, of: str, advice: str) -> None:
+        """Refuses the model if a result was measured on weights of another fingerprint.
+
+        Raises:
+            BadInput: It was.
+        """
+        if fingerprint not in ("", self.fingerprint):
+            raise BadInput(
+                f"the weights of '{self.name}' are not those of {of} (fingerprint "
+                f"{self.fingerprint}, not {fingerprint}): {advice}"
+            )
 
     def require_intact(self) -> None:
         """Refuses a model whose components `ablated` ablates now.

@@ -232,8 +232,9 @@ def captured(points: Sequence[GatePoint]) -> Iterator[dict[GatePoint, Tensor]]:
         yield activations
 
 
-Found = Iterator[tuple[NamedModule, int, int, int]]
-"""Modules with components: the module, its layer, their number, and the width of each."""
+Found = Iterator[tuple[NamedModule | None, int, int, int]]
+"""Modules with components: the module if there is one, its layer, their number, and the width of
+each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -281,33 +282,25 @@ KINDS: dict[str, ComponentKind] = {
         ComponentKind(
             name="mlp", example="L12M", place="output",
             help="feed-forward block: its output, or the block's where experts share the work",
-            find=lambda structure: (
-                (part.feed_forward, part.layer, 1, 0)
-                for part in structure.parts
-                if part.feed_forward is not None
-            ),
+            find=lambda structure: ((p.feed_forward, p.layer, 1, 0) for p in structure.parts),
         ),
         ComponentKind(
             name="layers", example="L12", place="update",
             help="decoder layer: what it adds to its input",
-            find=lambda structure: (
-                (part.decoder_layer, part.layer, 1, 0) for part in structure.parts
-            ),
+            find=lambda structure: ((p.decoder_layer, p.layer, 1, 0) for p in structure.parts),
         ),
         ComponentKind(
             name="experts", example="L12E7", place="routing",
             help="routed expert: its weight in the router's choice",
             find=lambda structure: (
-                (part.experts, part.layer, part.expert_count, 0)
-                for part in structure.parts
-                if part.experts is not None
+                (p.experts, p.layer, p.expert_count, 0) for p in structure.parts
             ),
         ),
         ComponentKind(
             name="neurons", example="L12N40", place="input",
             help="feed-forward neuron: its activation before the block's last matrix",
             find=lambda structure: (
-                (block.part, block.layer, block.width, 1) for block in neuron_blocks(structure)
+                (p.part, p.layer, p.width, 1) for p in neuron_blocks(structure)
             ),
         ),
     )
@@ -351,6 +344,8 @@ def choose(
         before, kind = len(components), KINDS[name]
         sort = Component.parse(kind.example).kind
         for part, layer, count, width in kind.find(structure):
+            if part is None:
+                continue
             first = len(components)
             points.append(GatePoint(part.module, part.path, kind.place, first, count, width))
             indices = [None] if NAMINGS[sort].single else range(count)

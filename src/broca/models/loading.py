@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 import transformers
+from safetensors import safe_open
 from torch import nn
 from transformers import AutoModelForCausalLM
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
@@ -29,6 +30,7 @@ from broca.models.checkpoints import Checkpoint, pickles, require_own_files, unw
 from broca.models.gated import GatedModel
 from broca.models.gates import require_kinds
 from broca.models.selftest import require_self_test
+from broca.models.structure import text_config
 from broca.options import ModelOptions
 
 DTYPES = ("auto", "stored", "float32", "bfloat16", "float16")
@@ -128,6 +130,48 @@ def load(
     return gated
 
 
+def require_readable(
+    name: str, options: ModelOptions, *, offline: bool = False
+) -> tuple[Checkpoint, Any]:
+    """Refuses what `load` would refuse by a model's name and files, before it reads any weights.
+
+    Returns:
+        Its files, and its tokenizer.
+
+    Raises:
+        BrocaError: As of `load`.
+    """
+    require_known("`dtype`", options.dtype, DTYPES, error=BadInput)
+    require_kinds(options.components)
+    require_named(name)
+    checkpoint = Checkpoint.find(name, options, offline=offline)
+    _require_decoder(checkpoint.name, checkpoint.config)
+    with _in_one_line(name, reading=True):
+        if isinstance(checkpoint.source, Path) and checkpoint.gguf is None:
+            require_own_files(checkpoint.source)
+            if not options.allow_pickle and not any(checkpoint.source.glob("model*.safetensors*")):
+                raise FileNotFoundError("no file named model.safetensors is in it")
+            for file in checkpoint.source.glob("model*.safetensors"):
+                with safe_open(file, "pt"):  # its header says where tensors begin and end
+                    pass
+        return checkpoint, checkpoint.tokenizer()
+
+
+def load_tokenizer(name: str) -> tuple[Any, int]:
+    """Loads only a model's tokenizer; returns it, and the model's maximum number of input tokens.
+
+    Raises:
+        UnknownName: The model does not exist.
+        BadInput: The folder contains no tokenizer.
+    """
+    from lm_eval.models.utils import resolve_max_length
+
+    checkpoint = Checkpoint.find(name, ModelOptions())
+    with _in_one_line(name, reading=True):
+        tokenizer = checkpoint.tokenizer()
+    return tokenizer, int(resolve_max_length(text_config(checkpoint.config), tokenizer))
+
+
 def _wrapped(model: Any, tokenizer: Any, name: str | None, components: str) -> GatedModel:
     """Returns a caller's model with gates."""
     model = unwrapped(model)
@@ -150,25 +194,18 @@ def _wrapped(model: Any, tokenizer: Any, name: str | None, components: str) -> G
 
 def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
     """Loads a model in evaluation mode with frozen weights."""
-    dtype = options.dtype
-    require_known("`dtype`", dtype, DTYPES, error=BadInput)
-    require_kinds(options.components)
-    require_named(name)
-    checkpoint = Checkpoint.find(name, options, offline=offline)
-    _require_decoder(checkpoint.name, checkpoint.config)
+    checkpoint, tokenizer = require_readable(name, options, offline=offline)
     device = _device(options.device)
     if device == "cpu":
         # grouped-query attention without copying keys for every query head; on a GPU this setting
         # would choose a slower kernel
         os.environ.setdefault("TRANSFORMERS_SDPA_FORCE_GQA", "1")
     torch_dtype: Any = torch.float32 if device == "cpu" else torch.bfloat16
-    if dtype != "auto":
-        torch_dtype = "auto" if dtype == "stored" else getattr(torch, dtype)
+    if options.dtype != "auto":
+        torch_dtype = "auto" if options.dtype == "stored" else getattr(torch, options.dtype)
     placement: dict[str, Any] = {"device_map": options.device_map} if options.device_map else {}
     if checkpoint.gguf and hasattr(transformers, "GgufConfig"):  # else no weights stay packed
         placement["quantization_config"] = transformers.GgufConfig(dequantize=True)
-    elif isinstance(checkpoint.source, Path):
-        require_own_files(checkpoint.source)
     with _in_one_line(name, reading=True), pickles(options.allow_pickle):
         model, note = _pretrained(
             name,
@@ -192,7 +229,6 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
             model, described = with_adapter(
                 model, adapter, merge=merge, local_files_only=offline, **where
             )
-        tokenizer = checkpoint.tokenizer()
     packed = getattr(model, "hf_quantizer", None) is not None and model.device.type == device
     with _in_one_line(name):
         # packed weights stay on the device of their kernels

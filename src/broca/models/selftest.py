@@ -196,7 +196,7 @@ def _matrices(point: GatePoint, side: Literal["input", "output"]) -> list[nn.Mod
     """Returns the matrices that read the input of a projection, or that write its output.
 
     There is one matrix, and with a low-rank adapter its first or last factor too. None if zeroing
-    weights does not equal a gate, as for packed weights and other adapters.
+    weights does not equal a gate, as for packed or computed weights and other adapters.
     """
     base = adapted_matrix(point.module)
     matrices = [base or point.module]
@@ -208,7 +208,8 @@ def _matrices(point: GatePoint, side: Literal["input", "output"]) -> list[nn.Mod
         matrices += [factors[name] for name in active if name in factors]
     for matrix in matrices:
         weight = getattr(matrix, "weight", None)
-        if not isinstance(weight, Tensor) or not is_plain(weight) or weight.dim() != 2:
+        # one that is computed from others, as by weight norm, is no parameter
+        if not isinstance(weight, nn.Parameter) or not is_plain(weight) or weight.dim() != 2:
             return None
     return matrices
 
@@ -222,7 +223,7 @@ def _by_input(matrix: nn.Module) -> Tensor:
 def _zeros_equal_zeroed_weights(model: GatedModel) -> tuple[bool, str]:
     tokens, attention = _tokens(model, rows=1)
     gates = _masks(model, rows=1)
-    zeroable = [point for point in model.points if _can_be_zeroed(point)]
+    zeroable = [p for p in model.points if p.place in ("input", "output") and _matrices(p, p.place)]
     owners = Counter(_weight_place(point) for point in zeroable)
     # a weight that several layers share would be zeroed in all of them
     zeroable = [point for point in zeroable if owners[_weight_place(point)] == 1]
@@ -266,11 +267,6 @@ def _weight_place(point: GatePoint) -> tuple[int, str]:
     """Returns the identity of a point's weight, which modules may share."""
     weight: Tensor = (adapted_matrix(point.module) or point.module).weight  # type: ignore[assignment]
     return weight.data_ptr(), point.place
-
-
-def _can_be_zeroed(point: GatePoint) -> bool:
-    """Whether ablating the point's components is the same as zeroing weights of its module."""
-    return point.place in ("input", "output") and _matrices(point, point.place) is not None
 
 
 @contextmanager

@@ -329,10 +329,17 @@ def is_projection(module: nn.Module) -> bool:
     inner = adapted_matrix(module)
     if inner is not None:
         return is_projection(inner)
-    if isinstance(module, nn.Embedding) or any(True for _ in module.children()):
+    if isinstance(module, nn.Embedding) or (any(module.children()) and not is_computed(module)):
         return False
     weight = getattr(module, "weight", None)
     return (isinstance(weight, Tensor) and weight.dim() == 2) or _declares_widths(module)
+
+
+def is_computed(module: nn.Module) -> bool:
+    """Whether a linear layer computes its weight from others: parametrized, normed or pruned."""
+    stored = module._parameters.keys() | module._buffers.keys()
+    linear = isinstance(module, nn.Linear) or _is_conv1d(module)
+    return linear and "weight" not in stored and isinstance(module.weight, Tensor)
 
 
 def _declares_widths(module: nn.Module) -> bool:
@@ -352,7 +359,11 @@ def is_plain(weight: Tensor) -> bool:
 
 def is_transposed(module: nn.Module) -> bool:
     """Whether a projection stores its weight as (inputs, outputs), like transformers' Conv1D."""
-    return type(adapted_matrix(module) or module).__name__ == "Conv1D"
+    return _is_conv1d(adapted_matrix(module) or module)
+
+
+def _is_conv1d(module: nn.Module) -> bool:
+    return type(module).__name__ in ("Conv1D", "ParametrizedConv1D")
 
 
 def widths(module: nn.Module) -> tuple[int, int]:
@@ -450,13 +461,13 @@ def _leaves(layer: nn.Module) -> Iterator[nn.Module]:
     """Returns modules with weights and without submodules: projections and norms.
 
     A module of an adapter counts together with the matrix that it wraps, because both read the same
-    input.
+    input; so does a matrix with what computes its weight.
     """
     within: set[nn.Module] = set()
     for module in layer.modules():
         if module in within:
             continue
-        if adapted_matrix(module) is not None:
+        if adapted_matrix(module) is not None or is_computed(module):
             within.update(module.modules())
             yield module
             continue

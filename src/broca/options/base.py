@@ -6,8 +6,8 @@ are flags and keywords like the verb's own.
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter as Keyword
 from inspect import Signature
@@ -50,8 +50,33 @@ HIDDEN = Parameter(parse=False)
 PYTHON_ONLY = Parameter(parse=False, show=False)
 """A keyword of Python that is no flag."""
 
-NAMES = "names"
-"""Marks a field of names, which takes no number."""
+
+@dataclass(frozen=True)
+class Must:
+    """What the values of a field must be, where its type does not say it.
+
+    Attributes:
+        be: What they must be, in words.
+        holds: Whether a value is that.
+    """
+
+    be: str
+    holds: Callable[[Any], bool]
+
+
+def _are_names(given: Any) -> bool:
+    several = given if isinstance(given, list | tuple | set | frozenset) else [given]
+    return not any(one is None or isinstance(one, int | float | bytes) for one in several)
+
+
+def _are_lines(given: Any) -> bool:
+    return isinstance(given, Iterable) and not isinstance(given, str | bytes)
+
+
+NAMES = Must("a name or a list of names", _are_names)
+Called = Annotated[Any, PYTHON_ONLY, Must("a function", callable)]
+Said = Annotated[Any, PYTHON_ONLY, Must("lines of text", _are_lines)]
+Scoped = Annotated[Any, PYTHON_ONLY, Must("a broca.Scope", is_dataclass)]
 Names = Annotated[Any, NAMES]
 """A name or an object, or several: a list, or a text that joins names."""
 
@@ -87,8 +112,10 @@ class Options:
         hints = _hints(type(self))
         for item in fields(self):
             value = _checked(item.name, hints[item.name], getattr(self, item.name))
-            if NAMES in get_args(hints[item.name]) and not (value is item.default is None):
-                _require_names(item.name, value)
+            for must in (part for part in get_args(hints[item.name]) if isinstance(part, Must)):
+                if not (value is item.default is None or must.holds(value)):
+                    given = f"{value!r} ({type(value).__name__})"
+                    raise BadInput(f"`{item.name}` must be {must.be}, not {given}")
             object.__setattr__(self, item.name, value)
 
     @classmethod
@@ -183,6 +210,8 @@ def verb(cls: type[Options]) -> Callable[[Callable[[Any], R]], Callable[..., R]]
             named = dict(zip(first, arguments, strict=False))
             if both := sorted({*named} & {*keywords}):
                 raise BadInput(f"`{both[0]}` is given twice")
+            if not isinstance(settings, cls | None):
+                raise BadInput(f"`settings` must be {cls.__name__}, not {type(settings).__name__}")
             options = cls.of(named | keywords, settings)
             with named_in(values(options)):
                 return function(options)
@@ -276,14 +305,6 @@ def _checked(name: str, hint: Any, value: Any) -> Any:
         raise BadInput(
             f"`{name}` must be {_expected(str(error))}, not {value!r} ({kind})"
         ) from None
-
-
-def _require_names(name: str, value: Any) -> None:
-    """Refuses numbers and None where names are meant."""
-    several = value if isinstance(value, list | tuple | set | frozenset) else [value]
-    if any(one is None or isinstance(one, int | float) for one in several):
-        kind = type(value).__name__
-        raise BadInput(f"`{name}` must be a name or a list of names, not {value!r} ({kind})")
 
 
 _NOUNS = {"int": "a whole number", "float": "a number", "bool": "True or False", "str": "a text"}

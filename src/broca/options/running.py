@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from msgspec import Meta
 
 from broca.errors import BadInput, nearest
-from broca.options.base import HIDDEN, ON, PYTHON_ONLY, WHOLE, Count, Options, shown_as
+from broca.options.base import HIDDEN, ON, PYTHON_ONLY, WHOLE, Called, Count, Options, shown_as
 from broca.options.generation import generation_settings, json_value, named_values, require_day
 
 Reference = Callable[[Any], "str | Sequence[str] | None"]
@@ -382,7 +382,7 @@ class RunOptions(Options):
     executor_options: ExecutorOptions = field(default_factory=ExecutorOptions)
     journal_options: JournalOptions = field(default_factory=JournalOptions)
 
-    on_progress: Annotated[Any, PYTHON_ONLY] = None
+    on_progress: Called = None
     """Receives the current stage and the progress of the run."""
 
     def within(self, workspace: Any) -> Self:

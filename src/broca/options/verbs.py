@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Group, Parameter
 from msgspec import Meta
 
-from broca.options.base import NAMES, ON, PYTHON_ONLY, WHOLE, Count, Names, Options, Seed
+from broca.options.base import NAMES, ON, WHOLE, Called, Count, Names, Options, Said, Scoped, Seed
 from broca.options.running import (
     AtlasRun,
     BudgetOptions,
@@ -130,7 +130,7 @@ class VerifyOptions(Options):
     """Measure also what the set does alone, all others of its kinds ablated: half of `rows` is for
     that."""
 
-    scope: Annotated[Any, PYTHON_ONLY] = None
+    scope: Scoped = None
     """Which tests are made, and on how many items: `broca.Scope`; it replaces `rows` and
     `controls`."""
 
@@ -339,7 +339,7 @@ class ScanOptions(Options):
 
     model_options: ModelOptions = field(default_factory=ModelOptions)
 
-    on_progress: Annotated[Any, PYTHON_ONLY] = None
+    on_progress: Called = None
     """Receives the current stage."""
 
 
@@ -427,7 +427,7 @@ class ChatOptions(Options):
     target: Annotated[Any, POSITION]
     """The out folder of a run; with `heads`, a model."""
 
-    lines: Annotated[Any, PYTHON_ONLY] = ()
+    lines: Said = ()
     """What the user says, line by line."""
 
     _: KW_ONLY
@@ -449,11 +449,11 @@ class ChatOptions(Options):
 
     model_options: FixedComponents = field(default_factory=FixedComponents)
 
-    write: Annotated[Any, PYTHON_ONLY] = None
+    write: Called = None
     """Receives pieces of answers as they are generated, each with its voice, intact or ablated; the
     conversation's own lines have an empty voice."""
 
-    on_progress: Annotated[Any, PYTHON_ONLY] = None
+    on_progress: Called = None
     """Receives the current stage before the first line is read."""
 
 

@@ -138,7 +138,9 @@ class Run:
         """Returns the run on some tasks with the settings of a verb; `parts` are other fields."""
         day = self.options.task_options.chat_template_date
         dated = {} if day is None else {DATE: day}
-        return replace(self, tasks=tasks, settings={**settings, **dated}, **parts)
+        run = replace(self, tasks=tasks, settings={**settings, **dated}, **parts)
+        self.model.require_scale(run.ablation.scale)
+        return run
 
     def intact(self) -> tuple[dict[str, float], tuple[str, ...]]:
         """Returns the scores of the intact model, and notes on tasks near chance.

@@ -11,6 +11,7 @@ from statistics import fmean
 
 from broca import searches
 from broca.errors import BadInput, NothingToLocalize, UnknownName, require_known
+from broca.models import GatedModel, require_readable
 from broca.options import ReproduceOptions, flat, verb
 from broca.results.runs import Reproduction
 from broca.runs.progress import Stages
@@ -276,6 +277,9 @@ def reproduce(options: ReproduceOptions) -> tuple[Reproduction, ...]:
     if requested == ("scale",) and len(options.model) < 2:
         raise BadInput("scale compares models: name two or more, such as reference-small reference")
     run_options = options.run_options
+    for model in options.model:
+        if not isinstance(model, GatedModel):
+            require_readable(model, run_options.model_options)
     stages = Stages(run_options.on_progress)
     rows: dict[str, list[Row]] = {name: [] for name in requested}
     notes: dict[str, list[str]] = {name: [] for name in requested}
@@ -300,9 +304,9 @@ def reproduce(options: ReproduceOptions) -> tuple[Reproduction, ...]:
                             _published(row, studied[-1]) for row in EXPERIMENTS[name](study)
                         ]
                     except BadInput as error:
-                        if len(requested) == 1:
+                        if len(requested) == 1 and not rows[name] and model == options.model[-1]:
                             raise
-                        study.notes.append(str(error))
+                        study.notes.append(f"{studied[-1]}: {error}")
                     notes[name] += dict.fromkeys(study.notes)
                     del study.notes[general:]
                 study.run.finish()

@@ -1,6 +1,5 @@
 """`chat`: a conversation with a model, intact and without some components."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -70,7 +69,7 @@ def chat(options: ChatOptions) -> tuple[Exchange, ...]:
         names = tuple(component.name for component in parts.named)
         conversation = _Conversation(model, options, names)
         write("", f"{conversation.state()}; /help lists the commands, /quit ends")
-        for line in options.lines:
+        for line in map(str, options.lines):
             if line.strip() == "/quit":
                 break
             try:
@@ -122,9 +121,8 @@ class _Conversation:
             try:
                 scale = float(argument)
             except ValueError:
-                scale = math.nan
-            if not math.isfinite(scale):
-                raise BadInput(f"/scale needs a number, not '{argument}'")
+                raise BadInput(f"/scale needs a number, not '{argument}'") from None
+            self._model.require_scale(scale)
             self._scale = scale
         else:
             named = self._model.gated_parts("+".join(argument.replace(",", " ").split())).named

@@ -7,6 +7,7 @@ from broca.comparisons.collection import Collection
 from broca.comparisons.subjects import (
     ComparedSubject,
     merged,
+    require_comparable,
     seed_of,
     selections_of,
     subjects_of,
@@ -51,15 +52,18 @@ def compare(options: CompareOptions) -> Comparison:
     asked = [subject.task_options for subject in given if subject.seed is not None]
     if any(other != asked[0] for other in asked):
         collection.notes.append("all models are asked as the first run was, some runs otherwise")
+    require_comparable(subjects, run_options)
     stages = Stages(run_options.on_progress)
     with open_workspace(run_options.journal_options, run_options.executor_options) as space:
         for subject in subjects:
             model_options = replace(run_options.model_options, revision=subject.revision)
             within = replace(run_options.within(space), model_options=model_options)
             with open_run(subject.model, within, stages, others=[names]) as opened:
-                subject.require_weights(opened.model)
-                names_of = opened.model.components.names
-                collection.require_components(names_of, subject.label, opened.model.architecture)
+                opened.model.require_measured(
+                    subject.fingerprint, of=f"the result '{subject.label}'",
+                    advice="check `dtype` and the model",
+                )  # fmt: skip
+                collection.require_components(opened.model.components.names, subject.label)
                 for selection in selections:
                     opened.model.components.columns(selection.components)
                 opened.stages.enter(f"building the tasks of {subject.label}")

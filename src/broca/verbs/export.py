@@ -73,7 +73,8 @@ def export(options: ExportOptions) -> Export:
             )  # fmt: skip
         done = Export(
             form=kind, model=info, base=BaseModel(request.base_name, revision, info.dtype),
-            components=names, ablation=request.ablation, held_out=request.held_out(names),
+            components=names, ablation=request.ablation,
+            held_out=request.held_out(names, run_options.task_options),
             files={}, reloaded=same, scored=scored, command=request.call(names),
         )  # fmt: skip
         done = folders.publish(done, part, folder)

@@ -45,11 +45,8 @@ def replicate(options: ReplicateOptions) -> Replication:
         options.model or claim.model.name, run_options, task=claim.task,
         others=[claim.others, claim.same_skill, given],
     ) as opened:  # fmt: skip
-        if opened.model.fingerprint != claim.model.fingerprint:
-            raise BadInput(
-                f"the weights of '{opened.model.name}' are not those of the claim (fingerprint "
-                f"{opened.model.fingerprint}, not {claim.model.fingerprint})"
-            )
+        weights, advice = claim.model.fingerprint, "name the claim's in `model`"
+        opened.model.require_measured(weights, of="the claim", advice=advice)
         own = claim.wordings if options.wordings == "auto" else given
         wordings = tuple(dict.fromkeys(opened.catalog.names_of(own)))
         if claim.task in wordings:

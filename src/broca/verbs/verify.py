@@ -40,11 +40,8 @@ def verify(options: VerifyOptions) -> Verification:
         options.target, run_options, task=options.task, others=[options.others, options.same_skill],
     ) as opened:  # fmt: skip
         gated, stages = opened.model, opened.stages
-        if found is not None and found.model.fingerprint != gated.fingerprint:
-            raise BadInput(
-                f"the weights of '{gated.name}' are not those of the run (fingerprint "
-                f"{gated.fingerprint}, not {found.model.fingerprint}): name the run's in `model`"
-            )
+        weights = "" if found is None else found.model.fingerprint
+        gated.require_measured(weights, of="the run", advice="name the run's in `model`")
         names = named_heads(gated, options.heads)
         rows = options.rows // (1 + options.enough)
         tasks = opened.claimed(
