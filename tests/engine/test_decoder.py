@@ -65,14 +65,12 @@ def test_generations_equal_zeroed_weights(tiny, monkeypatch, share, budget, comp
 def test_an_ended_row_does_not_grow(tiny, monkeypatch):
     """No row of a batch reaches a position that it would not reach alone."""
     lengths, forward = [], GatedModel.forward
-    monkeypatch.setattr(
-        GatedModel,
-        "forward",
-        lambda self, tokens, attention, **options: (
-            lengths.append(int(attention.sum(1).max()))
-            or forward(self, tokens, attention, **options)
-        ),
-    )
+
+    def noting(self, tokens, attention, **options):
+        lengths.append(int(attention.sum(1).max()))
+        return forward(self, tokens, attention, **options)
+
+    monkeypatch.setattr(GatedModel, "forward", noting)
     long, short = ((tuple(range(10, 50)), 2), ((9, 10), 30))
     requests = [Request("generate_until", c, max_new_tokens=n) for c, n in (long, *[short] * 15)]
     run(tiny, requests, np.ones((1, 8), np.float32), share_prefixes="off", token_budget=100_000)

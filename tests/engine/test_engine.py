@@ -26,14 +26,12 @@ REQUESTS = [
 def test_loglikelihoods_equal_zeroed_weights(tiny, budget):
     """Log-likelihoods and greedy flags equal those of zeroed weights, whatever the batch size."""
     answers, _ = run(tiny, REQUESTS, token_budget=budget)
-    same(
-        answers,
-        [
-            LogLikelihood(*plain_loglikelihood(zeroed(mask), request.context, request.continuation))
-            for mask in range(len(GATES))
-            for request in REQUESTS
-        ],
-    )
+    expected = [
+        LogLikelihood(*plain_loglikelihood(zeroed(mask), request.context, request.continuation))
+        for mask in range(len(GATES))
+        for request in REQUESTS
+    ]
+    same(answers, expected)
 
 
 @pytest.mark.parametrize("kind", ["loglikelihood", "generate_until"])
@@ -63,11 +61,9 @@ def test_tokens_without_an_embedding_are_named():
     model = broca.load(tiny_llama(), tokenizer)
     message = r"token 258 '<more>' has no embedding in model .*, which has 258: .*resize"
     zero, outside = np.zeros(1, dtype=int), Request("loglikelihood", (5, 6), (258,))
-    for request in (
-        Request("loglikelihood", (5, 258), (6,)),
-        Request("generate_until", (5, 258, 6), max_new_tokens=2),
-        outside,
-    ):
+    scored = Request("loglikelihood", (5, 258), (6,))
+    generated = Request("generate_until", (5, 258, 6), max_new_tokens=2)
+    for request in (scored, generated, outside):
         with pytest.raises(BadInput, match=message):
             Engine(model).run([request], GATES[:1], zero)
     job = Job(0, GATES[:1], zero, zero, margins=(Margin((outside,), None),))

@@ -4,9 +4,11 @@ import pytest
 import torch
 from models.architectures import BY_NAME, make_model
 from tiny import tiny_tokenizer
+from torch.nn.utils import parametrizations
 
 from broca.errors import UnsupportedModel
 from broca.models import GatedModel, neuron_blocks, parameters_of_neuron
+from broca.models.structure import find_structure, is_projection
 
 
 def wrap(name):
@@ -29,11 +31,20 @@ def test_neurons_without_parameters_of_their_own_are_refused():
     [("Llama", 3, 0), ("Phi-3", 3, 0), ("GLM", 3, 0), ("GPT-2", 2, 1), ("MPT", 2, 0)],
 )
 def test_parameters_of_a_neuron_are_counted(name, matrices, biases):
-    """A neuron has a vector of the model's width in each matrix, and a bias where it is written."""
+    """A neuron has a vector of the model's width in each matrix, and a bias where it is written.
+
+    It is found at the same place if all weights of the model are computed from others.
+    """
     model, gated = wrap(name)
     (block, *_) = neuron_blocks(gated.structure)
-    width = model.get_input_embeddings().embedding_dim
-    assert parameters_of_neuron(model, block) == matrices * width + biases
+    count = matrices * model.get_input_embeddings().embedding_dim + biases
+    assert parameters_of_neuron(model, block) == count
+    for module in [module for module in model.modules() if is_projection(module)]:
+        parametrizations.weight_norm(module)
+    structure = find_structure(model)
+    assert structure.projections == gated.structure.projections
+    assert neuron_blocks(structure)[0].part == block.part
+    assert parameters_of_neuron(model, block) == count
 
 
 def test_parameters_are_counted_where_neurons_are_at_rest():

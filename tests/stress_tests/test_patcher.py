@@ -35,15 +35,12 @@ def patcher(tiny):
 
 def test_writing_replaces_exactly_what_is_named(patcher):
     """Writing zeros equals a gate of 0; writing a prompt's own outputs changes no bit."""
-    prompts = ((5, 9, 4, 7), (8, 2, 6, 3))
-    state = patcher.state(prompts)
+    state = patcher.state(PROMPTS)
     zeros = {point: torch.zeros_like(values) for point, values in state.items()}
-    intact = patcher.log_probs(prompts)
-    assert torch.equal(
-        patcher.log_probs(prompts, [1, 5], zeros), patcher.log_probs(prompts, [1, 5])
-    )
-    assert torch.equal(patcher.log_probs(prompts, range(8), state), intact)
-    assert not torch.equal(patcher.log_probs(prompts, [1]), intact)
+    intact, ablated = patcher.log_probs(PROMPTS), patcher.log_probs(PROMPTS, COLUMNS)
+    assert torch.equal(patcher.log_probs(PROMPTS, COLUMNS, zeros), ablated)
+    assert torch.equal(patcher.log_probs(PROMPTS, range(8), state), intact)
+    assert not torch.equal(ablated, intact)
 
 
 def test_a_write_at_some_tokens_leaves_the_others(patcher, tiny):
@@ -92,8 +89,7 @@ def test_heads_are_ablated(written, intact):
     for seed in range(6):
         rows = written(Ablated("resample", seed))
         orders.add(tuple(n for row in rows for n in range(3) if torch.equal(row, intact[n])))
-    assert all(sorted(order) == [0, 1, 2] for order in orders)
-    assert len(orders) > 1
+    assert orders == {(1, 2, 0), (2, 0, 1)}  # no prompt keeps its own
 
 
 def test_sources_are_aligned_at_the_last_token(patcher, written, intact):
@@ -146,12 +142,10 @@ def test_an_operation_is_added_as_its_mean_offset(patcher):
     intact = patcher.state(base)
     for point, values in written.items():
         for row, operation in enumerate((1, 0)):
-            expected = (
-                patcher.state(operations[operation])[point] - patcher.state(neutral)[point]
-            ).mean(0)
-            torch.testing.assert_close(
-                values[row] - intact[point][row], expected, rtol=1e-3, atol=1e-5
-            )
+            asking = patcher.state(operations[operation])[point]
+            expected = (asking - patcher.state(neutral)[point]).mean(0)
+            added = values[row] - intact[point][row]
+            torch.testing.assert_close(added, expected, rtol=1e-3, atol=1e-5)
     random = OperationOffset(operations, neutral, (1, 0), seed=0).state(patcher, base, ())
     for point, values in random.items():
         added = values - intact[point]

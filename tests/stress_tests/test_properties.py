@@ -55,6 +55,7 @@ def test_the_same_answer_is_a_control_where_every_pair_has_one():
 
     shifts = properties.transfer(observe, two_pairs)
     place = [shift.source for shift in shifts].index("the same answer from the other operation")
+    assert all(shift.copying for shift in shifts)
     # Operands 1 (operation b) and 2 (operation a) answer 12; 3 (a) and 0 (b) answer 13.
     assert seen[place] == OutputsOf(((1, 2, 0), (2, 0, 0)))
 
@@ -117,14 +118,15 @@ def shift(value, name="x", copying=None, beyond=1.0):
         (shift(0, copying=0), [shift(0)], 5, "inert"),
         (shift(0, copying=2), [shift(0)], 5, "answer-bias"),
         (shift(1, copying=4), [shift(0)], 5, "answer-bias"),
+        (shift(0, copying=2), [shift(0, "noise of the same norm", copying=2)], 5, "inert"),
+        (shift(1, copying=4), [shift(0, "an unrelated family", copying=4)], 5, "transfers"),
         (shift(3), [shift(3, "noise of the same norm", beyond=0)], 5, "broad-state"),
         (shift(3), [shift(3, "random heads", beyond=0)], 5, "soft"),
     ],
 )
 def test_the_rule(real, controls, positive, label):
     """The first matching rule gives the label; a failed positive control is inconclusive."""
-    verdict, text = properties.judge(
-        [real, *controls], Interval(positive, positive - 0.1, positive + 0.1)
-    )
+    interval = Interval(positive, positive - 0.1, positive + 0.1)
+    verdict, text = properties.judge([real, *controls], interval)
     assert verdict == label
     assert text.endswith(".")

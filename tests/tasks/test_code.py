@@ -1,11 +1,13 @@
 """The metric of lm-eval's code tasks: its scores, permission and isolation."""
 
 import sys
+from importlib import import_module
 from types import SimpleNamespace as Namespace
 
 import evaluate
 import numpy as np
 import pytest
+from lm_eval.tasks import TaskManager
 
 from broca.errors import BadInput, TaskUnusable
 from broca.tasks.code import CodeEval, code_tasks, pass_at_k, require_enclosed
@@ -56,7 +58,7 @@ def test_other_metrics_are_the_genuine_ones(monkeypatch):
     assert sys.modules["evaluate"] is evaluate
 
 
-def test_task_that_executes_code_by_itself_is_refused():
+def test_task_that_executes_code_by_itself_is_refused(monkeypatch):
     """A task that executes code outside of the sandbox is refused even with permission."""
     config = Namespace(metric_list=[{"metric": "exact_match"}], process_results=lambda *_: {})
     task = Namespace(task_name="own_means", UNSAFE_CODE=True, config=config)
@@ -64,5 +66,12 @@ def test_task_that_executes_code_by_itself_is_refused():
         require_enclosed(task, False)
     with pytest.raises(TaskUnusable, match=r"'own_means'.*by itself.*cannot isolate"):
         require_enclosed(task, True)
+    monkeypatch.setattr(TaskManager, "load", lambda *_: {"tasks": {"own_means": task}})
+    with code_tasks(True), pytest.raises(TaskUnusable):  # as `broca lm-eval` reads it
+        TaskManager.load(None, ["own_means"])
     task.UNSAFE_CODE = False
     require_enclosed(task, False)
+    # not marked, but sympy evaluates the model's answers as Python
+    config.process_results = import_module("lm_eval.tasks.score.math.utils_math").process_results
+    with pytest.raises(TaskUnusable, match="executes code by itself"):
+        require_enclosed(task, True)

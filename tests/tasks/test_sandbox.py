@@ -31,9 +31,10 @@ def sandbox():
         "print('ä' * 100_000)",
         "assert __name__ != '__main__'  # as under the metric of Hugging Face",
         "#" * 200_000,
+        "# coding: latin-1\nassert len('ä') == 1  # a text has no encoding, as there",
         "import os\nfor _ in range(3000):\n    os.mkdir('d')\n    os.chdir('d')",
     ],
-    ids=["modules", "files", "thread", "output", "main", "long", "deep"],
+    ids=["modules", "files", "thread", "output", "main", "long", "coding", "deep"],
 )
 def test_ordinary_program_passes(sandbox, program):
     """Programs may use Python's packages, own files, threads and output."""
@@ -109,7 +110,7 @@ def test_no_process_is_left(sandbox, program):
 def _is_of_sandbox(file):
     """Whether a process has the environment of programs."""
     try:
-        return b"TMPDIR=/tmp\0OMP_NUM_THREADS=1" in file.read_bytes()
+        return f"TMPDIR={module._FOLDER}\0".encode() in file.read_bytes()
     except OSError:
         return False
 
@@ -118,11 +119,8 @@ def _is_of_sandbox(file):
     "program",
     [
         "import os\nos.remove({file!r})",
-        "import shutil\nshutil.rmtree({folder!r})",
         "open({file!r}, 'w').write('gone')",
-        "import os\nos.truncate({file!r}, 0)",
         "open({folder!r} + '/new', 'w').write('x')",
-        "import os\nos.chmod({file!r}, 0)",
         "import os\nos.symlink({file!r}, 'link')\nopen('link', 'w').write('gone')",
         "assert open({file!r}).read()",
         "assert open('/etc/passwd').read()",

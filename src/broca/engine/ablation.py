@@ -51,7 +51,8 @@ class AblationKind:
 def _shuffled(activations: Tensor, seed: int) -> Tensor:
     """Returns the activations of every prompt at the place of another."""
     order = torch.from_numpy(np.random.default_rng(seed).permutation(len(activations)))
-    return activations[order.to(activations.device)]
+    next_in_cycle = order.roll(1)[order.argsort()]  # no prompt keeps its own
+    return activations[next_in_cycle.to(activations.device)]
 
 
 ABLATIONS: dict[str, AblationKind] = {

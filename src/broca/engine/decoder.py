@@ -141,11 +141,8 @@ class Decoder:
             return torch.tensor([over], device=tokens.device)
 
         tokens = torch.tensor([decoding.tokens], device=self._model.device)
-        processors = None
-        if request.settings:
-            processors = self._processors(
-                request.settings, len(request.context), request.max_new_tokens, tokens.device
-            )
+        asked = request.settings, len(request.context), request.max_new_tokens, tokens.device
+        processors = self._processors(*asked) if request.settings else None
         with self._lane.gates(self._masks, [decoding]):
             generated, logits = self._model.generated(
                 tokens,

@@ -102,12 +102,10 @@ class Reader:
                 del alone[: len(together)]
 
     def _read(self, batch: Batch) -> list[tuple[int, Output]]:
+        targets = [reading.target for reading in batch.work]
         with batch.gates:
             logits, _ = self._model.forward(
-                batch.tokens,
-                batch.attention,
-                keep=[reading.target for reading in batch.work],
-                cache=batch.cache,
+                batch.tokens, batch.attention, keep=targets, cache=batch.cache
             )
         self._lane.tokens += batch.read
         return scored(batch.work, logits)

@@ -123,10 +123,8 @@ def continuations(
         new = suffixes[chunk[0]]
         groups = [members[member][0] for member in chunk]
         kept = [max(0, len(members[member][1]) - new) for member in chunk]
-        tokens, attention = left_padded(
-            [members[member][1][skip:] for member, skip in zip(chunk, kept, strict=True)],
-            device=device,
-        )
+        read = [members[member][1][skip:] for member, skip in zip(chunk, kept, strict=True)]
+        tokens, attention = left_padded(read, device=device)
         if plain:
             lengths = [prefixes[group] for group in groups]
             past = _cut(cache, groups, lengths, kept)

@@ -304,13 +304,10 @@ class GatedModel:
         try:
             with greedy(self.model, keep=OF_SAMPLING if settings.get("do_sample") else ()):
                 output = self.model.generate(
-                    input_ids=tokens,
-                    attention_mask=torch.ones_like(tokens),
-                    max_new_tokens=longest,
-                    output_logits=True,
-                    return_dict_in_generate=True,
+                    input_ids=tokens, attention_mask=torch.ones_like(tokens),
+                    max_new_tokens=longest, output_logits=True, return_dict_in_generate=True,
                     **settings,
-                )
+                )  # fmt: skip
         except (AssertionError, AttributeError, ImportError) as error:
             raise BadInput(
                 f"model '{self.name}' cannot generate ({first_line(error)}): its class has no "

@@ -16,7 +16,14 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from broca.errors import UnsupportedModel
-from broca.models.structure import NamedModule, Structure, recorded, text_config, widths
+from broca.models.structure import (
+    NamedModule,
+    Structure,
+    is_computed,
+    recorded,
+    text_config,
+    widths,
+)
 
 
 @dataclass(frozen=True)
@@ -115,8 +122,8 @@ def writers(model: nn.Module, block: NeuronBlock) -> dict[nn.Module, dict[int, T
     with ExitStack() as hooks:
         for module in block.decoder_layer.module.modules():
             weight = getattr(module, "weight", None)
-            leaf = not any(True for _ in module.children())
-            if leaf and isinstance(weight, nn.Parameter) and weight.dim() == 2:
+            leaf = is_computed(module) or not any(True for _ in module.children())
+            if leaf and isinstance(weight, Tensor) and weight.dim() == 2:
                 hooks.enter_context(module.register_forward_hook(keep))
         with torch.enable_grad(), recorded({0: block.part.module}) as inputs:
             model(input_ids=tokens, use_cache=False)
@@ -125,11 +132,9 @@ def writers(model: nn.Module, block: NeuronBlock) -> dict[nn.Module, dict[int, T
         written: dict[nn.Module, dict[int, Tensor]] = {}
         # a neuron that the activation function sets to zero has no gradient
         for number in neurons.abs().amax(0).topk(min(3, block.width)).indices.tolist():
+            neuron = neurons[:, number].float().sum()
             gradients = torch.autograd.grad(
-                neurons[:, number].float().sum(),
-                list(outputs.values()),
-                retain_graph=True,
-                allow_unused=True,
+                neuron, list(outputs.values()), retain_graph=True, allow_unused=True
             )
             for module, gradient in zip(outputs, gradients, strict=True):
                 if gradient is not None:

@@ -315,9 +315,8 @@ class _Test:
                     self._recurrent = True
         members = [(self._group[row], self._read(row)) for row in rows]
         lengths = [len(prefix) for prefix in self._prefixes]
-        for batch in continuations(
-            cache, lengths, members, rows=len(rows), device=self._model.device
-        ):
+        batches = continuations(cache, lengths, members, rows=len(rows), device=tokens.device)
+        for batch in batches:
             yield batch._replace(members=[rows[member] for member in batch.members])
 
     def reads_states(self) -> bool:

@@ -200,15 +200,9 @@ def find_structure(model: nn.Module) -> Structure:
                     f"architecture '{architecture}' is not covered: layers {layer_of[mixed]} and "
                     f"{index} share one attention block, whose heads cannot be ablated apart"
                 )
-            attention = OutputProjection(
-                index,
-                names[mixed],
-                mixed,
-                heads,
-                widths(mixed)[0] // heads,
-                _kv_heads(cache, index, config, heads),
-                None if norm is None else NamedModule(names[norm], norm),
-            )
+            width, kv_heads = widths(mixed)[0] // heads, _kv_heads(cache, index, config, heads)
+            before = None if norm is None else NamedModule(names[norm], norm)
+            attention = OutputProjection(index, names[mixed], mixed, heads, width, kv_heads, before)
         experts = _experts(layer)
         parts.append(
             LayerParts(

@@ -214,7 +214,7 @@ class StressOptions(Options):
     """A family for which the heads should not matter: sums, or a YAML file; may be repeated."""
 
     pairs: Annotated[Annotated[int, Meta(ge=16)], WHOLE] = 48
-    """Number of pairs of a source and a target, and maximum number of operands of each family."""
+    """Maximum number of operands of each family, and of pairs of a source and a target."""
 
     sets: Annotated[Count, WHOLE] = 20
     """Number of random sets from the same layers."""

@@ -77,7 +77,7 @@ class Shift:
     Attributes:
         source: Source of the outputs.
         transfer: Change of log p(A(v)) - log p(B(v)).
-        copying: Change of log p(A(u)), the source's own answer; None if there is no such answer.
+        copying: Change of log p(A(u)), the real source's answer; None for random heads.
         beyond: Transfer of the real write minus this transfer, paired; None for the real write.
     """
 

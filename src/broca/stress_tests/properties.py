@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import cycle, islice
+from itertools import cycle, islice, zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,11 @@ SUBSPACE = 4
 _FOLDS = 4
 """Number of folds of operands of a probe."""
 
-_BROAD = ("the operation word neutralised", "an unrelated family", "noise of the same norm")
-"""Controls that carry no operation; their effect is that of any disturbance."""
+_FOREIGN = ("an unrelated family", "noise of the same norm")
+"""Controls that carry nothing of the source: what they change of its answer, anything changes."""
+
+_BROAD = ("the operation word neutralised", *_FOREIGN)
+"""Controls that carry no operation."""
 
 Vector = NDArray[np.float32]
 
@@ -193,10 +196,13 @@ def transfer(observe: Observe, subject: StressSubject) -> tuple[Shift, ...]:
     moved, *controls = zip(writes, shifts, strict=False)
     if subject.random_sets:
         controls.append(("random heads", np.mean(shifts[len(writes) :], axis=0)))
-    copied = changes[0][:, 2].astype(np.float64)
+    copied = [_interval(change[:, 2].astype(np.float64)) for change in changes[: len(writes)]]
     return (
-        Shift(moved[0], _interval(moved[1]), _interval(copied), None),
-        *(Shift(name, _interval(c), None, _interval(moved[1] - c)) for name, c in controls),
+        Shift(moved[0], _interval(moved[1]), copied[0], None),
+        *(
+            Shift(name, _interval(c), copying, _interval(moved[1] - c))
+            for (name, c), copying in zip_longest(controls, copied[1:])
+        ),
     )
 
 
@@ -208,13 +214,11 @@ def positive_control(observe: Observe, subject: StressSubject) -> Interval:
     offset of the same norm in random directions.
     """
     operands, operations = subject.family.operands, subject.family.operations
-    offset = OperationOffset(
-        operation_prompts=tuple(
-            tuple(operand.prompts[operation] for operand in operands) for operation in operations
-        ),
-        neutral_prompts=tuple(operand.prompts[None] for operand in operands),
-        operations=tuple(operations.index(pair.source_operation) for pair in subject.pairs),
+    *asking, neutral = (
+        tuple(operand.prompts[name] for operand in operands) for name in (*operations, None)
     )
+    indices = tuple(operations.index(pair.source_operation) for pair in subject.pairs)
+    offset = OperationOffset(tuple(asking), neutral, indices)
     prompts = tuple(pair.target.prompts[None] for pair in subject.pairs)
     writes = [(subject.all_heads, offset), (subject.all_heads, replace(offset, seed=subject.seed))]
     moved, moved_at_random = map(_shift, _changes(observe, subject, prompts, writes))
@@ -235,16 +239,18 @@ def judge(shifts: Sequence[Shift], positive: Interval) -> tuple[StressLabel, str
             f"the positive control moves {_nats(positive)}: the test cannot show that it "
             f"would find transfer here, so it means nothing that {moved}."
         )
+    foreign = [
+        shift.copying.high for shift in controls if shift.source in _FOREIGN and shift.copying
+    ]
+    copied = real.copying if real.copying and real.copying.low > max([0.0, *foreign]) else None
     if real.transfer.low <= 0:
-        if real.copying is not None and real.copying.low > 0:
+        if copied:
             return "answer-bias", (
-                f"{moved}, but it raises the source's own answer by {_nats(real.copying)}."
+                f"{moved}, but it raises the source's own answer by {_nats(copied)}."
             )
         return "inert", f"{moved}: no transfer, where the positive control moves {_nats(positive)}."
-    if real.copying is not None and real.copying.low > real.transfer.high:
-        return "answer-bias", (
-            f"{moved}, and the source's own answer by more, {_nats(real.copying)}."
-        )
+    if copied and copied.low > real.transfer.high:
+        return "answer-bias", f"{moved}, and the source's own answer by more, {_nats(copied)}."
     equal = [shift.source for shift in controls if shift.beyond and shift.beyond.low <= 0]
     broad = [source for source in equal if source in _BROAD]
     if broad:

@@ -193,7 +193,8 @@ def tokenized(family: Family, tokenizer: Any, *, limit: int) -> TokenizedFamily:
         limit: Maximum number of operands.
 
     Raises:
-        BadInput: Too few operands remain, because the operations' words differ in length.
+        BadInput: Too few operands remain, because the operations' words differ in length, or an
+            answer's first token does not follow the prompt's.
     """
     operands = []
     for number, item in enumerate(family.items):
@@ -205,12 +206,16 @@ def tokenized(family: Family, tokenizer: Any, *, limit: int) -> TokenizedFamily:
         prompts = {
             operation: tuple(tokenizer.encode(prompt)) for operation, prompt in texts.items()
         }
-        first_tokens = {
-            operation: tokenizer.encode(f"{texts[operation]} {item.answers[operation]}")[
-                len(prompts[operation])
-            ]
-            for operation in family.operations
-        }
+        first_tokens = {}
+        for operation in family.operations:
+            prompt, text = prompts[operation], f"{texts[operation]} {item.answers[operation]}"
+            tokens = tuple(tokenizer.encode(text))
+            if tokens[:-1][: len(prompt)] != prompt:
+                raise BadInput(
+                    f"family '{family.name}': the tokens of '{text}' do not begin with those of "
+                    "its prompt; an answer is empty, or the tokenizer ends every text with a token"
+                )
+            first_tokens[operation] = tokens[len(prompt)]
         operands.append(Operand(prompts, first_tokens, template))
     lengths = [{len(prompt) for prompt in operand.prompts.values()} for operand in operands]
     usual, _ = Counter(chain.from_iterable(lengths)).most_common(1)[0]
@@ -236,6 +241,7 @@ def choose_pairs(family: TokenizedFamily, *, count: int, seed: int) -> tuple[Pro
             f"family '{family.name}' has one operation: transfer needs two on the same operands"
         )
     rng = np.random.default_rng(seed)
+    count = min(count, len(operands))  # intervals take pairs, which share operands, as independent
     chosen: dict[PromptPair, None] = {}
     for _ in range(_DRAWS_PER_PAIR * count):
         if len(chosen) == count:
@@ -259,7 +265,7 @@ class StressSubject:
         model: The model, with heads as components.
         names: Names of the tested heads.
         families: The tested family, then the controls, for which the heads should not matter.
-        pairs: Number of pairs, and maximum number of operands of each family.
+        pairs: Maximum number of operands of each family, and of pairs.
         sets: Number of random sets from the same layers.
         seed: Seed of all random draws.
 

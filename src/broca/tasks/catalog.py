@@ -16,7 +16,7 @@ from broca.models.checkpoints import skip_retries_if_unreachable
 from broca.options import TaskOptions
 from broca.results.tasks import PaperTask
 from broca.tasks.benchmark import Benchmark, reference_of
-from broca.tasks.code import code_tasks, require_enclosed
+from broca.tasks.code import code_tasks
 from broca.tasks.data_sets import PREFIX, read_data_set
 from broca.tasks.example_files import names_file
 from broca.tasks.examples import Task, harness_task
@@ -348,10 +348,7 @@ class Catalog:
             fetching(self._fetch_urls, what),
         ):
             loaded = manager.load([name])
-            tasks = list(loaded["tasks"].values())
-            for task in tasks:
-                require_enclosed(task, self._allow_code)
-            return tasks, loaded.get("groups", {}).get(name)
+            return list(loaded["tasks"].values()), loaded.get("groups", {}).get(name)
 
     def _entry(self, name: str) -> Any:
         """Returns lm-eval's entry of a task, group or tag; None if there is none of this name."""

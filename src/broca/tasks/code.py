@@ -17,6 +17,8 @@ from statistics import fmean
 from types import ModuleType
 from typing import Any
 
+from lm_eval.tasks import TaskManager
+
 from broca.errors import BadInput, TaskUnusable
 from broca.tasks.metrics import listed_metrics
 from broca.tasks.sandbox import ProgramOutcome, Sandbox
@@ -128,7 +130,7 @@ run_code_ahead = _metric.run_ahead
 
 @contextmanager
 def code_tasks(allowed: bool, *, what: str = "this task") -> Iterator[None]:
-    """Lets tasks that are read within this context use broca's `code_eval`.
+    """Lets tasks that lm-eval reads within this context use broca's `code_eval`, or refuses them.
 
     Their modules import a stand-in for the package `evaluate`, which has broca's metric and imports
     the package, which takes seconds, only for something else.
@@ -140,7 +142,16 @@ def code_tasks(allowed: bool, *, what: str = "this task") -> Iterator[None]:
     Raises:
         BadInput: A task needs the metric, and code may not be executed or cannot be isolated on
             this machine.
+        TaskUnusable: A task executes code itself, outside of the sandbox.
     """
+    load_tasks = TaskManager.load
+
+    def load_enclosed(manager: TaskManager, names: Any) -> Any:
+        loaded = load_tasks(manager, names)
+        for task in loaded["tasks"].values():
+            require_enclosed(task, allowed)
+        return loaded
+
     stand_in = ModuleType("evaluate")
     known = {"evaluate": sys.modules["evaluate"]} if "evaluate" in sys.modules else {}
 
@@ -164,9 +175,11 @@ def code_tasks(allowed: bool, *, what: str = "this task") -> Iterator[None]:
 
     vars(stand_in).update(load=load, __getattr__=package)
     sys.modules["evaluate"] = stand_in
+    TaskManager.load = load_enclosed
     try:
         yield
     finally:
+        TaskManager.load = load_tasks
         del sys.modules["evaluate"]
         sys.modules.update(known)
 
@@ -178,9 +191,15 @@ _REFUSAL = (
 )
 
 
+_EVALUATES = "lm_eval.tasks.score.math.math_grader"
+"""lm-eval's module that evaluates answers by sympy's `parse_expr`, as Python, and is not marked."""
+
+
 def executes_code(task: Any) -> bool:
     """Whether a harness task executes code that the model writes."""
-    return bool(getattr(task, "UNSAFE_CODE", False)) or _uses_metric(task)
+    return bool(getattr(task, "UNSAFE_CODE", False)) or any(
+        used is _metric or getattr(used, "__module__", "") == _EVALUATES for used in _used_by(task)
+    )
 
 
 def require_enclosed(task: Any, allowed: bool) -> None:
@@ -194,7 +213,7 @@ def require_enclosed(task: Any, allowed: bool) -> None:
         return
     if not allowed:
         raise BadInput(_REFUSAL.format(task=f"task '{task.task_name}'"))
-    if not _uses_metric(task):
+    if all(used is not _metric for used in _used_by(task)):
         raise TaskUnusable(
             f"task '{task.task_name}' executes code by itself, which broca cannot "
             "isolate: it runs only tasks that use the metric code_eval, such as mbpp and humaneval"
@@ -202,11 +221,7 @@ def require_enclosed(task: Any, allowed: bool) -> None:
     _metric.enter()  # refuses before anything is measured
 
 
-def _uses_metric(task: Any) -> bool:
-    """Whether a function of the task's module contains broca's metric."""
-    functions = [*listed_metrics(task), getattr(task.config, "process_results", None)]
-    return any(
-        value is _metric
-        for function in functions
-        for value in getattr(function, "__globals__", {}).values()
-    )
+def _used_by(task: Any) -> Iterator[Any]:
+    """Yields what the modules of the functions that score a task have or import."""
+    for function in (*listed_metrics(task), getattr(task.config, "process_results", None)):
+        yield from getattr(function, "__globals__", {}).values()

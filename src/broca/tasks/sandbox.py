@@ -157,7 +157,7 @@ def main(length, limits, user, path):
     import random
 
     random.seed(0)  # equal programs have equal outcomes
-    exec(program, {})
+    exec(program.decode("utf-8", "surrogatepass"), {})  # of bytes, a comment may name an encoding
     write(answer, read(token, 64))
     leave(0)
 """
@@ -199,7 +199,7 @@ class Sandbox:
         root = os.geteuid() == 0
         # the limit of processes applies to a user other than root, and to its programs together
         user = (1 << 30) + threading.get_native_id() if root else 0
-        text = program.encode("utf-8", errors="replace")  # of lone surrogates
+        text = program.encode("utf-8", "surrogatepass")
         token = secrets.token_hex(32).encode()
         settings = json.dumps([len(text), _LIMITS, user, _SITE])
         command = [

@@ -208,15 +208,11 @@ class RequestTokenizer:
 
     def _rendered(self, messages: Sequence[dict[str, Any]], *, add_generation_prompt: bool) -> str:
         with _today(self._day):
-            return str(
-                self._tokenizer.apply_chat_template(
-                    messages,
-                    tokenize=False,
-                    add_generation_prompt=add_generation_prompt,
-                    continue_final_message=not add_generation_prompt,
-                    **self._template_settings,
-                )
-            )
+            text = self._tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=add_generation_prompt,
+                continue_final_message=not add_generation_prompt, **self._template_settings,
+            )  # fmt: skip
+            return str(text)
 
     @cached_property
     def _reads_parts(self) -> bool:
