@@ -40,13 +40,3 @@ def killed_in_batch(call, number):
         call()
 
     killed(doomed)
-
-
-def killed_in_stage(call, stage):
-    """Kills the call, which must accept `on_progress`, at the first progress within a stage."""
-
-    def progress(title, progress):
-        if progress is not None and progress.done and title.startswith(stage):
-            die()
-
-    killed(lambda: call(on_progress=progress))

@@ -11,7 +11,7 @@ import yaml
 from lm_eval import simple_evaluate
 from lm_eval.models.huggingface import HFLM
 from lm_eval.tasks import TaskManager
-from tiny import tiny_llama, tiny_tokenizer
+from tiny import save_tiny
 
 from broca.engine import Engine
 
@@ -128,8 +128,7 @@ def write_tasks(folder: Path) -> Path:
 def write_tasks_and_model(folder: Path) -> Path:
     """Writes the tasks to a folder and a tiny model to its subfolder `model`."""
     write_tasks(folder)
-    tiny_llama().save_pretrained(folder / "model")
-    tiny_tokenizer().save_pretrained(folder / "model")
+    save_tiny(folder / "model")
     return folder
 
 

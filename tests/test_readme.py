@@ -28,7 +28,8 @@ def test_python_example_runs(tmp_path, monkeypatch, capsys):
 
 def test_public_names_are_listed():
     """`dir` lists the public names; others raise `AttributeError`."""
-    assert set(dir(broca)) == set(broca.__all__)
+    for place in (broca, broca.neurons):
+        assert set(dir(place)) == set(place.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = broca.nothing
 

@@ -63,6 +63,13 @@ def tiny_llama(
         return LlamaForCausalLM(config).eval()
 
 
+def save_tiny(folder: Any, model: Any = None) -> Any:
+    """Saves a model, by default `tiny_llama`, with the tiny tokenizer, and returns the folder."""
+    (model or tiny_llama()).save_pretrained(folder)
+    tiny_tokenizer().save_pretrained(folder)
+    return folder
+
+
 def tiny_gated(name: str = "tiny", components: str = "heads", **shape: int) -> Any:
     """A gated model of `tiny_llama` with its tokenizer."""
     from broca.models import GatedModel

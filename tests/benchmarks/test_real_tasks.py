@@ -4,28 +4,20 @@ import json
 
 import paper_data
 import pytest
-from tiny import tiny_llama, tiny_tokenizer
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    """A folder with small files in the published formats and a tiny model."""
-    folder = tmp_path_factory.mktemp("real")
-    for split in ("train", "test"):
-        lines = [json.dumps(paper_data._gsm8k(split, row)) for row in range(10)]
-        (folder / f"{split}.jsonl").write_text("\n".join(lines) + "\n")
-    lines = [json.dumps(paper_data._humaneval("test", row)) for row in range(9)]
-    (folder / "HumanEval.jsonl").write_text("\n".join(lines) + "\n")
-    tiny_llama(layers=1, context=2048).save_pretrained(folder / "model")
-    tiny_tokenizer().save_pretrained(folder / "model")
-    return folder
+from tiny import save_tiny, tiny_llama
 
 
 @pytest.mark.long
-def test_texts_and_scores_are_those_of_lm_eval(place, script, capsys):
+def test_texts_and_scores_are_those_of_lm_eval(tmp_path, script, capsys):
     """Texts and scores equal those of lm-eval; `localize` refuses the tasks for a score of 0."""
+    for split in ("train", "test"):
+        lines = [json.dumps(paper_data._gsm8k(split, row)) for row in range(10)]
+        (tmp_path / f"{split}.jsonl").write_text("\n".join(lines) + "\n")
+    lines = [json.dumps(paper_data._humaneval("test", row)) for row in range(9)]
+    (tmp_path / "HumanEval.jsonl").write_text("\n".join(lines) + "\n")
+    model = save_tiny(tmp_path / "model", tiny_llama(layers=1, context=2048))
     arguments = [
-        "--model", place / "model", "--gsm8k", place, "--humaneval", place / "HumanEval.jsonl",
+        "--model", model, "--gsm8k", tmp_path, "--humaneval", tmp_path / "HumanEval.jsonl",
         "--limit", 8, "--gen-kwargs", "max_gen_toks=12",
     ]  # fmt: skip
     checks = script("real_tasks").main([str(word) for word in arguments])

@@ -14,18 +14,13 @@ from broca.cli.use import lm_eval as command
 NAMES = "L0H1+L0H3+L1H2"
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A folder with tasks of every output type and a tiny model."""
-    return write_tasks_and_model(tmp_path_factory.mktemp("lm"))
-
-
 @pytest.mark.long
-def test_command_line_of_lm_eval_is_handed_on(folder, monkeypatch, capsys):
+def test_command_line_of_lm_eval_is_handed_on(tmp_path, monkeypatch, capsys):
     """`broca lm-eval` takes lm-eval's arguments and gives its output, help and errors."""
     only_included = functools.partial(TaskManager, include_defaults=False)
     monkeypatch.setattr(lm_eval.tasks, "TaskManager", only_included)
     monkeypatch.setattr(sys, "argv", ["broca"])
+    folder = write_tasks_and_model(tmp_path)
     arguments = [
         "run", "--model", "broca", "--model_args",
         f"pretrained={folder / 'model'},ablate={NAMES}", "--tasks", "choice",

@@ -1,22 +1,15 @@
 """`--log` sends settings, progress and the result to a tracker."""
 
-import pytest
 from cli.running import broca
 from integrations.recorder import Recorder
 
 from broca.integrations import tracking
 
 
-@pytest.fixture
-def recorder(monkeypatch):
-    """A tracker that `--log recorder` uses and that records its calls."""
+def test_a_run_is_logged(monkeypatch, tmp_path):
+    """The tracker gets the settings, scores, progress, files and the end of the run."""
     recorder = Recorder()
     monkeypatch.setattr(tracking, "TRACKERS", {"recorder": recorder.begin})
-    return recorder
-
-
-def test_a_run_is_logged(recorder, tmp_path):
-    """The tracker gets the settings, scores, progress, files and the end of the run."""
     done = broca(
         "compare", "reference-small", "reference-small", "--tasks", "capitals", "--rows", 120,
         "--items", 12, "--limit", 20, "--out", tmp_path, "--log", "recorder", "--log-project", "p",

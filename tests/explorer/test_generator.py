@@ -12,14 +12,7 @@ PROMPTS = ("sort q d a z =", "sort b c a =", "two plus three =")
 
 
 @pytest.fixture(scope="module")
-def generator(reference):
-    """A generator on the shipped model."""
-    with closing(Generator(reference)) as text_generator:
-        yield text_generator
-
-
-@pytest.fixture(scope="module")
-def ask(generator, reference):
+def ask(reference):
     """Returns a function that asks what the intact and the ablated model answer to a prompt."""
 
     def asked(prompt, off=(), scale=0.0, *, longest):
@@ -29,7 +22,8 @@ def ask(generator, reference):
         tokens = reference.tokenizer.encode(prompt) if isinstance(prompt, str) else prompt
         return generator.ask(tokens, (intact, changed), longest=longest)
 
-    return asked
+    with closing(Generator(reference)) as generator:
+        yield asked
 
 
 def answers(stream):

@@ -7,7 +7,7 @@ import pytest
 import torch
 from independent import sliced, zeroed_by_hand
 from safetensors.torch import load_file, save_file
-from tiny import tiny_llama, tiny_tokenizer
+from tiny import save_tiny, tiny_llama, tiny_tokenizer
 
 from broca.errors import BadInput, UnknownName, UnsupportedModel
 from broca.models import load, self_test
@@ -19,10 +19,7 @@ TOKENS = torch.arange(2, 12)[None]
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
     """A folder with a tiny base model."""
-    folder = tmp_path_factory.mktemp("base")
-    tiny_llama().save_pretrained(folder)
-    tiny_tokenizer().save_pretrained(folder)
-    return folder
+    return save_tiny(tmp_path_factory.mktemp("base"))
 
 
 def adapted(model=None, *, method=peft.LoraConfig, seed=0, **changes):

@@ -3,7 +3,7 @@
 import peft
 import pytest
 import torch
-from tiny import tiny_llama, tiny_tokenizer
+from tiny import save_tiny, tiny_llama, tiny_tokenizer
 
 from broca.models import load
 from broca.models.usage import fingerprint
@@ -69,7 +69,5 @@ def test_the_place_of_a_model_is_not_part_of_its_identity(tmp_path):
     for name in ("one", "two"):
         model = tiny_llama()
         model.config.use_cache = name == "one"
-        model.save_pretrained(tmp_path / name)
-        tiny_tokenizer().save_pretrained(tmp_path / name)
-        identities.add(load(str(tmp_path / name), device="cpu").identity)
+        identities.add(load(str(save_tiny(tmp_path / name, model)), device="cpu").identity)
     assert len(identities) == 1

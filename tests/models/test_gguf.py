@@ -7,7 +7,7 @@ import pytest
 import torch
 from cli.running import assert_refused
 from cli.running import broca as run
-from tiny import tiny_llama, tiny_tokenizer
+from tiny import save_tiny, tiny_llama, tiny_tokenizer
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 import broca
@@ -84,8 +84,7 @@ def test_a_file_is_the_same_model_as_a_folder(tmp_path, scaling):
         plain = 500000.0 ** -(np.arange(0, 8, 2) / 8)
         scaled, _ = ROPE_INIT_FUNCTIONS["llama3"](model.config, "cpu")
         more = {"rope_freqs.weight": (plain / scaled.numpy()).astype(np.float32)}
-    model.save_pretrained(tmp_path / "folder")
-    tiny_tokenizer().save_pretrained(tmp_path / "folder")
+    save_tiny(tmp_path / "folder", model)
     (tmp_path / "files").mkdir()
     path = write(tmp_path / "files" / "tiny.gguf", model, more=more)
     expected = load(str(tmp_path / "folder"), device="cpu")

@@ -10,7 +10,7 @@ from claims import claimed
 from models.architectures import BY_NAME, make_model
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
-from tiny import tiny_llama, tiny_tokenizer
+from tiny import save_tiny, tiny_llama, tiny_tokenizer
 from torch import nn
 from transformers import (
     BertConfig,
@@ -37,9 +37,7 @@ SIZES = {
 @pytest.fixture
 def folder(tmp_path):
     """A folder as `save_pretrained` writes it."""
-    tiny_llama().save_pretrained(tmp_path)
-    tiny_tokenizer().save_pretrained(tmp_path)
-    return tmp_path
+    return save_tiny(tmp_path)
 
 
 @pytest.mark.parametrize("how", ["plain", "device map", "pickled"])
@@ -118,8 +116,7 @@ def test_a_folder_with_a_damaged_file_is_refused(folder, file, content, message)
 def test_what_is_no_decoder_is_refused_by_name(tmp_path, make, message):
     """Encoders and encoder-decoders are refused by their class, in a folder and in memory."""
     model = make()
-    model.save_pretrained(tmp_path)
-    tiny_tokenizer().save_pretrained(tmp_path)
+    save_tiny(tmp_path, model)
     with pytest.raises(UnsupportedModel, match=message):
         load(str(tmp_path), device="cpu")
     with pytest.raises(UnsupportedModel, match=message):
@@ -204,8 +201,7 @@ def test_a_checkpoint_that_does_not_fit_is_refused(folder, damage, capfd):
 )  # fmt: skip
 def test_experts_that_do_not_fit_are_refused_by_name(tmp_path, change):
     """Experts are named that transformers cannot put together from the tensors of a file."""
-    make_model(BY_NAME["Mixtral"]).save_pretrained(tmp_path)
-    tiny_tokenizer().save_pretrained(tmp_path)
+    save_tiny(tmp_path, make_model(BY_NAME["Mixtral"]))
     assert load(str(tmp_path), device="cpu").architecture == "MixtralForCausalLM"
 
     def damaged(tensors):
@@ -296,8 +292,7 @@ def hub_cache(folder, monkeypatch, *revisions):
     for seed, revision in enumerate(revisions):
         commit = f"{seed:040x}"
         (place / "refs" / revision).write_text(commit)
-        tiny_llama(seed=seed).save_pretrained(place / "snapshots" / commit)
-        tiny_tokenizer().save_pretrained(place / "snapshots" / commit)
+        save_tiny(place / "snapshots" / commit, tiny_llama(seed=seed))
 
 
 def test_a_revision_of_a_hub_model_is_loaded(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ import sys
 import pytest
 import torch
 from independent import sliced
-from tiny import tiny_llama, tiny_tokenizer
+from tiny import save_tiny, tiny_llama, tiny_tokenizer
 from torch import nn
 from transformers import AutoModelForCausalLM, TorchAoConfig
 
@@ -129,8 +129,7 @@ def test_a_checkpoint_of_torchao_is_loaded_as_it_is_stored(tmp_path):
     model = AutoModelForCausalLM.from_pretrained(
         tmp_path / "plain", quantization_config=settings, dtype=torch.float32
     )
-    model.save_pretrained(tmp_path / "packed")
-    tiny_tokenizer().save_pretrained(tmp_path / "packed")
+    save_tiny(tmp_path / "packed", model)
     gated = load(str(tmp_path / "packed"), device="cpu", dtype="stored")
     assert type(gated.model.model.layers[0].self_attn.o_proj.weight) is not nn.Parameter
     tokens = torch.arange(2, 12)[None]
@@ -144,8 +143,7 @@ def test_without_its_library_a_checkpoint_says_what_to_install(tmp_path, monkeyp
     """A missing library is said, whether it is an ImportError or transformers' ValueError."""
     model = tiny_llama()
     model.config.quantization_config = {"quant_method": "torchao", "quant_type": "Int8WeightOnly"}
-    model.save_pretrained(tmp_path)
-    tiny_tokenizer().save_pretrained(tmp_path)
+    save_tiny(tmp_path, model)
 
     def fails(*args, **kwargs):
         raise error

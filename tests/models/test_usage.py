@@ -39,7 +39,7 @@ def state(model):
 
 
 def test_loading_and_asking_leave_the_model_as_it_was(plain):
-    """Loading, measuring and generating leave the caller's model in its state."""
+    """Loading, measuring, generating and a scan leave the caller's model in its state."""
     before, weights = state(plain), copy.deepcopy(plain.state_dict())
     model = broca.load(plain, tiny_tokenizer())
     assert state(plain) == before
@@ -50,6 +50,7 @@ def test_loading_and_asking_leave_the_model_as_it_was(plain):
     assert model.resumption.possible
     assert model.differentiable
     model.generate("a", max_new_tokens=2)
+    assert broca.scan(model).passed
     assert state(plain) == before
     assert all(torch.equal(plain.state_dict()[name], weights[name]) for name in weights)
 

@@ -56,6 +56,7 @@ def test_a_page_needs_nothing_from_outside(make):
     assert "@import" not in html
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", html)
     assert len(html.encode()) < 160_000
+    assert "<title>broca" in html
     assert html.count("<h1>") == 1
     assert html.index("<h1>") < html.index("<table>")
     assert shown_as_text(planted(result).page())

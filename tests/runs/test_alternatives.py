@@ -30,20 +30,19 @@ class Redundant(SimulatedModel):
         return "own" if alone and self._draw(position, "alone") < 0.3 else None
 
 
-@pytest.fixture
-def run():
-    """A stand-in of a run on this model: its trial, its components and its measurement."""
-    model = Redundant({"a": {}, "b": {}})
-    trial = model.examiner().trial
+def run_of(trial, measure):
+    """Returns a stand-in of a run: its trial, its components and its measurement."""
     return SimpleNamespace(
         tasks=SimpleNamespace(trial=lambda: trial),
         model=SimpleNamespace(components=COMPONENTS),
-        measure=model.execute,
+        measure=measure,
     )
 
 
-def test_a_backup_is_named_with_the_head_from_which_it_takes_over(run):
+def test_a_backup_is_named_with_the_head_from_which_it_takes_over():
     """One of four heads costs more where another, or a set with it, is ablated, and no other."""
+    model = Redundant({"a": {}, "b": {}})
+    run = run_of(model.examiner().trial, model.execute)
     columns = COMPONENTS.columns([SECOND, ALONE, FIRST, "L5H5"])
     beneath = [(columns[2:], columns[:2])]  # two members under a set of two
     line, after_both = backups(run, columns, Scope(), beneath)
@@ -64,11 +63,7 @@ def test_backups_are_tested_by_the_task_s_own_score():
     for task, found in ((SimulatedTask(), 1), (MiddleTask(), 0)):
         model = SimulatedModel({"a": {}}, items=100)
         trial = replace(model.examiner().trial, benchmarks={"a": task})
-        run = SimpleNamespace(
-            tasks=SimpleNamespace(trial=lambda trial=trial: trial),
-            model=SimpleNamespace(components=COMPONENTS),
-            measure=lambda plan: Measurement(plan, rows[plan.mask_index, plan.item_index]),
-        )
+        run = run_of(trial, lambda plan: Measurement(plan, rows[plan.mask_index, plan.item_index]))
         assert len(backups(run, [0, 1], Scope())) == found
 
 

@@ -14,13 +14,11 @@ from broca.runs.folder import RunFolder, finished_files, note_finished, options_
 from broca.store import Journal
 
 
-def claim(folder, *, seed=0, **arguments):
-    """Claims a folder for a small command."""
+def claim(folder, options=None, *, seed=0, **arguments):
+    """Claims a folder for the command of some options, by default a small one."""
     folder.mkdir(exist_ok=True)
-    return RunFolder.claim(
-        folder, verb="localize", options=LocalizeOptions("reference", task="sorting", seed=seed),
-        command=["broca"], **arguments,
-    )  # fmt: skip
+    options = options or LocalizeOptions("reference", task="sorting", seed=seed)
+    return RunFolder.claim(folder, verb="localize", options=options, command=["broca"], **arguments)
 
 
 def test_another_command_is_refused_with_the_first_difference(tmp_path):
@@ -129,11 +127,7 @@ def test_a_run_is_loaded_again_as_its_record_says(tmp_path):
         }
     )  # fmt: skip
     folder = tmp_path / "out"
-    folder.mkdir()
-    claimed = RunFolder.claim(
-        folder, verb="localize", options=recorded, command=["broca"]
-    )  # fmt: skip
-    assert claimed.options == RunFolder.read(folder).options == recorded
+    assert claim(folder, recorded).options == RunFolder.read(folder).options == recorded
     run_options = RunOptions(
         model_options=ModelOptions(dtype="float32"), task_options=TaskOptions(limit=8)
     )
@@ -156,10 +150,7 @@ def test_a_folder_grants_nothing(tmp_path, name):
     """What the recorded command permitted is named, and asked for again."""
     given = {"model": "reference", "task": "sorting", name: GRANTED.get(name, True)}
     options = LocalizeOptions.of(given)
-    RunFolder.claim(
-        tmp_path, verb="localize", options=options, command=["broca"],
-        journal=GRANTED["journal"] if name == "journal" else None,
-    )  # fmt: skip
+    claim(tmp_path, options, journal=GRANTED["journal"] if name == "journal" else None)
     with pytest.raises(BadInput, match=f"`{name}` .*, which no folder grants"):
         options_of_run(tmp_path, RunOptions())
     again = options_of_run(tmp_path, options.run_options)
@@ -176,9 +167,7 @@ def test_a_planted_function_is_not_run(tmp_path, verb, place):
     """A reference function that stands in a folder of others is refused before it runs."""
     folder, planted = tmp_path / "out", tmp_path / "planted.py"
     planted.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\ndef run(document): pass\n")
-    options = LocalizeOptions("reference-small", task="sorting")
-    folder.mkdir()
-    RunFolder.claim(folder, verb="localize", options=options, command=["broca"])
+    claim(folder, LocalizeOptions("reference-small", task="sorting"))
     make_result().save(folder)
     data = json.loads((folder / place).read_text())
     holder = data if place == "result.json" else data["options"]["run_options"]
@@ -199,8 +188,7 @@ def test_a_task_file_of_a_folder_is_not_run(tmp_path, verb, within):
     folder.mkdir()
     planted.write_text("task: planted\ndoc_to_text: !function planted.run\n")
     planted.with_suffix(".py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
-    options = LocalizeOptions("reference-small", task="sorting", others=[str(planted)])
-    RunFolder.claim(folder, verb="localize", options=options, command=["broca"])
+    claim(folder, LocalizeOptions("reference-small", task="sorting", others=[str(planted)]))
     result = make_result()
     model = replace(result.model, name="reference-small")
     replace(result, model=model, task="sorting", others=(str(planted),)).save(folder)
@@ -220,12 +208,10 @@ def test_what_a_folder_names_elsewhere_is_confirmed(tmp_path, verb, names):
     """A model or a file of examples outside of the folder is named, and opened once trusted."""
     theirs, folder = tmp_path / f"theirs.{names}.jsonl", tmp_path / "out"
     theirs.write_text("no example")
-    folder.mkdir()
     given = {"model": "reference-small", "task": "sorting", names: str(theirs)}
     if names == "data":
         given["task"] = f"data:{given.pop('data')}"
-    options = LocalizeOptions.of(given)
-    RunFolder.claim(folder, verb="localize", options=options, command=["broca"])
+    claim(folder, LocalizeOptions.of(given))
     make_result().save(folder)
     data = json.loads((folder / "result.json").read_text())
     data["model"]["name"], data["task"], data["others"] = given["model"], given["task"], []

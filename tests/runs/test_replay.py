@@ -16,21 +16,13 @@ from broca.runs.replay import (
 from broca.store import Journal, RunRows, find_run
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """The folder of a small run with another task, and its result."""
-    folder = tmp_path_factory.mktemp("run")
+def test_rows_are_those_of_the_task(tmp_path):
+    """Each row of the task is read once, and the journal's ranking has the same selection."""
     result = localize_into(
-        folder, model="reference-small", task="capitals", others=["sorting"], rows=240,
+        tmp_path, model="reference-small", task="capitals", others=["sorting"], rows=240,
         method="cs-stratified", items=8, verify=False, limit=40,
     )  # fmt: skip
-    return folder, result
-
-
-def test_rows_are_those_of_the_task(finished):
-    """Each row of the task is read once, and the journal's ranking has the same selection."""
-    folder, result = finished
-    run_folder = localized_in(folder)
+    run_folder = localized_in(tmp_path)
     with Journal(run_folder.journal, read_only=True) as journal:
         run = find_run(journal, run_folder.record.digests["run"])
         problem = problem_of_run(journal, run)

@@ -20,15 +20,10 @@ ARGUMENTS = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def repeated(tmp_path_factory):
-    """A localization with three searches."""
-    return localize_into(tmp_path_factory.mktemp("run"), seed=4, seeds=3, **ARGUMENTS)
-
-
 @pytest.mark.long
-def test_a_repeat_is_what_a_run_with_its_seed_finds(repeated, tmp_path):
+def test_a_repeat_is_what_a_run_with_its_seed_finds(tmp_path):
     """A repeat equals a run with its seed, and the first search is unchanged."""
+    repeated = localize_into(tmp_path / "three", seed=4, seeds=3, **ARGUMENTS)
     assert [repeat.seed for repeat in repeated.repeats] == [5, 6]
     for seed, searched in ((4, repeated), (5, repeated.repeats[0])):
         alone = localize_into(tmp_path / str(seed), seed=seed, **ARGUMENTS)

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from dying import die, killed
 from journals import TABLES, filled, observed, totals
 
 from broca.errors import (
@@ -109,18 +110,18 @@ def test_a_link_in_place_of_a_journal_or_its_lock_is_refused(tmp_path, name):
 def test_a_writer_killed_within_a_write_is_taken_back(path):
     """A write that a kill interrupted is rolled back, for a reader and for a writer."""
     expected = lines_of(path)
-    code = (
-        "import os, sqlite3, sys\n"
-        "connection = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
-        "connection.execute('PRAGMA cache_size = 1')\n"
-        "connection.execute('BEGIN IMMEDIATE')\n"
-        "connection.execute('DELETE FROM batches')\n"
-        "connection.executemany('INSERT INTO items VALUES (?, 1, 1, 0, ?, ?, 0)',\n"
-        "    [(n, 'x' * 500, 'y') for n in range(100, 900)])\n"
-        "os.kill(os.getpid(), 9)"
-    )
+
+    def doomed():
+        connection = sqlite3.connect(path, isolation_level=None)
+        connection.execute("PRAGMA cache_size = 1")
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("DELETE FROM batches")
+        rows = [(n, "x" * 500, "y") for n in range(100, 900)]
+        connection.executemany("INSERT INTO items VALUES (?, 1, 1, 0, ?, ?, 0)", rows)
+        die()
+
     for read_only in (True, False):
-        subprocess.run([sys.executable, "-c", code, str(path)], check=False)
+        killed(doomed)
         assert path.with_name("j.sqlite-journal").exists()
         Journal(path, read_only=read_only).close()
         assert lines_of(path) == expected

@@ -1,12 +1,10 @@
 """Rows, outputs and vectors are written once and read back bit for bit, or refused."""
 
-import os
-import subprocess
-import sys
 from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
+from dying import die, killed
 from journals import CHANGES, CONDITION, NAMES, VECTORS, filled, observed, totals
 
 from broca.errors import JournalDamaged, JournalNotWritable
@@ -139,21 +137,16 @@ def test_a_full_disk_loses_only_the_batch(tmp_path):
 def test_a_kill_within_a_write_loses_only_that_batch(tmp_path):
     """A kill before the commit loses that batch alone, and its vectors can be written again."""
     path = tmp_path / "j.sqlite"
-    code = (
-        "import os, sys, journals\n"
-        "from broca.store import Journal\n"
-        "journal = Journal(sys.argv[1])\n"
-        "run, *_ = journals.filled(journal)\n"
-        "journals.observed(journal, run)\n"
-        "with journal.transaction():\n"
-        "    journals.observed(journal, run, keys=journals.VECTORS + 1)\n"
-        "    os.kill(os.getpid(), 9)\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(path)], env=environment, check=False, timeout=60
-    )
-    assert done.returncode == -9
+
+    def doomed():
+        journal = Journal(path)
+        run, *_ = filled(journal)
+        observed(journal, run)
+        with journal.transaction():
+            observed(journal, run, keys=VECTORS + 1)
+            die()
+
+    killed(doomed)
     assert totals(path) == {"batches": 3, "rows": 12, "outputs": 1, "vectors": 5, "tokens": 12}
     with Journal(path) as journal:
         condition, vectors = observed(journal, 1, keys=VECTORS + 1)

@@ -67,24 +67,17 @@ def test_rows_come_back_as_matrices(journal, gradients):
         assert rows.gradients is None
 
 
-@pytest.fixture
-def recorded(journal):
-    """A journal with two plans of a run, and the responses."""
-    run, condition, keys, responses, _ = filled(journal)
-    for rows in (slice(0, 8), slice(8, 12)):
-        journal.add_plan(run, role="search", condition=condition, keys=keys[rows])
-    return journal, responses
-
-
 def plan(first, last, moved=0):
     """Returns a plan of one row for each mask, on the item at the same position."""
     rows = np.arange(first, last)
     return Plan(DRAWN[first:last], rows - first, rows + moved)
 
 
-def test_plans_are_answered_one_after_the_other(recorded):
+def test_plans_are_answered_one_after_the_other(journal):
     """Plans get the recorded responses in order; other plans and lost rows are refused."""
-    journal, responses = recorded
+    run, condition, keys, responses, _ = filled(journal)
+    for rows in (slice(0, 8), slice(8, 12)):
+        journal.add_plan(run, role="search", condition=condition, keys=keys[rows])
     replay = Replay(journal, 1)
     np.testing.assert_array_equal(replay.run(plan(0, 8)).responses, responses[:8])
     np.testing.assert_array_equal(replay.run(plan(8, 12)).responses, responses[8:])

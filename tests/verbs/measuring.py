@@ -38,6 +38,10 @@ VERBS = {
         model, folder / "export", heads="L0H1+L1H2", kind="heads", check=True, task="capitals",
         task_options=FEW, engine_options=NARROW, journal=journal,
     ),
+    "reproduce": lambda model, journal, _: broca.reproduce(
+        "table2", model, tasks="capitals,sorting", rows=200, items=8, limit=8, keep_universal=True,
+        engine_options=NARROW, journal=journal,
+    )[0],
 }  # fmt: skip
 """A call of each verb that measures few rows in small batches, with a folder for its files."""
 

@@ -83,13 +83,6 @@ def test_journal_answers_the_second_time(planted, tmp_path):
     assert chart.joint.effects[row, column] == first.effects[0][0]
 
 
-def test_saved_atlas_is_read_again(atlas, tmp_path):
-    """A saved atlas reads back equal and has a page."""
-    data, page = atlas.save(tmp_path / "new")
-    assert broca.Atlas.read(data.parent) == atlas
-    assert "<title>broca: atlas of planted" in page.read_text()
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [

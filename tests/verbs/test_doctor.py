@@ -11,19 +11,14 @@ import broca
 from broca.verbs import doctor as module
 
 
-@pytest.fixture(scope="module")
-def diagnosis():
-    """The diagnosis of the machine that runs the tests."""
-    return broca.doctor()
-
-
 def named(diagnosis, name):
     """Returns the check of this name."""
     return next(check for check in diagnosis.checks if check.name == name)
 
 
-def test_broca_can_run_where_its_tests_run(diagnosis):
+def test_broca_can_run_where_its_tests_run():
     """All checks are present, and each that failed has a remedy."""
+    diagnosis = broca.doctor()
     assert diagnosis.can_run
     names = {check.name for check in diagnosis.checks}
     assert {

@@ -11,9 +11,10 @@ import transformers as hf
 from independent import zeroed_by_hand
 from journals import totals
 from models.architectures import BY_NAME, make_model
-from peft import AutoPeftModelForCausalLM, LoraConfig, PeftModel, get_peft_model
+from models.test_adapters import adapter, logits
+from peft import AutoPeftModelForCausalLM, PeftModel
 from safetensors.torch import load_file, save_file
-from tiny import tiny_llama, tiny_tokenizer
+from tiny import save_tiny, tiny_llama, tiny_tokenizer
 from verbs.run_folders import localize_into
 
 import broca
@@ -25,7 +26,6 @@ from broca.models.checkpoints import shipped_model_folder
 from broca.results.files import write_beside
 
 FORMS = ("adapter", "weights", "heads")
-TOKENS = torch.tensor([[5, 6, 7, 8]])
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +49,6 @@ def zeroed(heads):
     """Returns the plain model with the output columns of heads `(layer, head)` zeroed."""
     model = plain()
     return zeroed_by_hand(model, heads, head_dim=model.config.head_dim)
-
-
-@torch.no_grad()
-def logits(model):
-    """Returns a model's logits on four tokens."""
-    return model(input_ids=TOKENS).logits
 
 
 def test_a_run_is_exported_with_what_it_measured(run, tmp_path):
@@ -102,17 +96,7 @@ def test_every_form_loads_as_its_card_says(kind, small, tmp_path, monkeypatch):
 @pytest.fixture
 def adapted(tmp_path):
     """PEFT's model of an adapter that is saved in the folder `lora`, beside its base in `base`."""
-    tiny_llama().save_pretrained(tmp_path / "base")
-    tiny_tokenizer().save_pretrained(tmp_path / "base")
-    torch.manual_seed(0)
-    config = LoraConfig(
-        r=4, target_modules=["q_proj", "o_proj", "down_proj"], init_lora_weights=False,
-        task_type="CAUSAL_LM",
-    )  # fmt: skip
-    model = get_peft_model(tiny_llama(), config).eval()
-    model.peft_config["default"].base_model_name_or_path = str(tmp_path / "base")
-    model.save_pretrained(tmp_path / "lora")
-    return model
+    return adapter(save_tiny(tmp_path / "base"), tmp_path / "lora")
 
 
 def zeroed_logits(model):

@@ -82,13 +82,6 @@ def test_neurons_give_the_same_on_ray(workers):
     assert scores[0] == pytest.approx(scores[1], abs=1e-6)
 
 
-def test_a_study_gives_the_same_on_ray(workers, small):
-    """`reproduce` is equal on Ray."""
-    arguments = {"tasks": "capitals", "rows": 200, "items": 8, "limit": 8, "keep_universal": True}
-    remote = broca.reproduce("table2", small, **arguments, journal=workers)
-    assert remote == broca.reproduce("table2", small, **arguments)
-
-
 def test_only_json_is_on_stdout_though_a_worker_dies(tmp_path):
     """With `--json`, Ray's messages on a killed worker go to stderr, and the command goes on."""
     with subprocess.Popen(
