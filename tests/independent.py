@@ -29,16 +29,21 @@ def sliced(module, start, stop, value=0):
 
 
 @torch.no_grad()
-def plain_loglikelihood(model, context, continuation):
+def plain_loglikelihood(model, context, continuation, *, paired=False):
     """Returns the log-likelihood of a continuation and whether every token is the most likely.
 
     The sequence is run alone, without padding or cache, and without its last token, which is only
-    predicted.
+    predicted. If `paired`, each token and the most likely other one are the whole vocabulary.
     """
     tokens = torch.tensor([[*context, *continuation][:-1]])
     logits = model(input_ids=tokens, use_cache=False).logits[0].double()
     predicted = torch.log_softmax(logits[len(context) - 1 :], dim=-1)
     targets = torch.tensor(continuation)
+    if paired:
+        here = torch.arange(logits.shape[-1]) == targets[:, None]
+        likely = predicted.exp()
+        own, other = likely[here], likely.masked_fill(here, 0).amax(-1)
+        return float((own / (own + other)).log().sum()), bool((own >= other).all())
     total = predicted.gather(-1, targets[:, None]).sum()
     return float(total), bool((predicted.argmax(-1) == targets).all())
 

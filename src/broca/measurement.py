@@ -13,7 +13,7 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
-Response = Literal["accuracy", "margin", "probability"]
+Response = Literal["accuracy", "margin", "probability", "match"]
 """The response of a row: `accuracy` is the task's own metric; the others are continuous, see
 `broca.tasks.items`."""
 

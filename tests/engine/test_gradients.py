@@ -16,7 +16,7 @@ CHOICE = Margin(
     tuple(Request("loglikelihood", (30, 31, 32), c) for c in ((5,), (6,), (7, 8), (9, 10, 11))), 2
 )
 ANSWER = Margin((Request("loglikelihood", (40, 41), (50, 51, 52)),), None)
-ROWS = [CHOICE, ANSWER, CHOICE, ANSWER]
+ROWS = [CHOICE, ANSWER, ANSWER.paired(), CHOICE]
 
 
 @pytest.fixture(scope="module")
@@ -63,10 +63,16 @@ def test_gradients_equal_finite_differences(double, budget):
 
 @pytest.mark.parametrize("mask", range(len(GATES)))
 def test_margins_equal_plain_transformers(tiny, mask):
-    """A choice's margin is log p(gold) - log sum of the others; an answer's, its mean log p."""
-    for margin in (CHOICE, ANSWER):
+    """A choice's margin is log p(gold) - log sum of the others; an answer's, its mean log p.
+
+    Tokens of a paired answer are compared with the likeliest other token alone.
+    """
+    assert CHOICE.paired() is CHOICE
+    for margin in (CHOICE, ANSWER, ANSWER.paired()):
         values = [
-            plain_loglikelihood(zeroed(mask), request.context, request.continuation)[0]
+            plain_loglikelihood(
+                zeroed(mask), request.context, request.continuation, paired=request.paired
+            )[0]
             for request in margin.requests
         ]
         expected = values[0] / 3

@@ -68,7 +68,7 @@ def work_of(
         masks: Row of the gates of every row.
         donors: Row of the donors of every row.
     """
-    readings: dict[tuple[int, int, tuple[int, ...]], Work] = {}
+    readings: dict[tuple[int, int, bool, tuple[int, ...]], Work] = {}
     decodings: list[Work] = []
     tokens_of: dict[int, tuple[int, ...]] = {}  # the same request occurs under many masks
     position = 0
@@ -78,9 +78,8 @@ def work_of(
                 tokens = tokens_of.get(id(request))
                 if tokens is None:
                     tokens = tokens_of[id(request)] = (*request.context, *request.continuation)[:-1]
-                reading = readings.get((mask, donor, tokens))
-                if reading is None:
-                    reading = readings[mask, donor, tokens] = Work(mask, donor, tokens, request, [])
+                key = (mask, donor, request.paired, tokens)
+                reading = readings.setdefault(key, Work(mask, donor, tokens, request, []))
                 reading.targets.append((position, request.continuation))
             else:
                 decodings.append(Work(mask, donor, request.context, request, [(position, (0,))]))

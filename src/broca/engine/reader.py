@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
 from broca.engine.batches import (
     Batch,
@@ -210,7 +211,7 @@ class Reader:
 def target_log_probabilities(
     work: Sequence[Work], logits: Tensor, numbers: Sequence[int]
 ) -> tuple[Tensor, Tensor]:
-    """Returns the log-probability of every target token.
+    """Returns the log-probability of every target token, in pairs if its request says so.
 
     Args:
         work: The rows.
@@ -235,10 +236,17 @@ def target_log_probabilities(
     parts = [part.to(wide) for part in torch.split(logits, _POSITIONS)]
     totals = torch.cat([part.logsumexp(-1) for part in parts])
     best = torch.cat([part.argmax(-1) for part in parts])
+    greedy = (best[places] == tokens) | (present == 0)
     rows = [number for number, row in zip(numbers, work, strict=True) for _ in range(row.target)]
     require_finite(totals.detach()[:, None, None], rows)
-    values = logits[places, tokens].to(wide) - totals[places]
-    return values.where(present == 1, 0.0), (best[places] == tokens) | (present == 0)
+    of_tokens = logits[places, tokens].to(wide)
+    values = of_tokens - totals[places]
+    paired = [reading.request.paired for reading in work for _ in reading.targets]
+    if any(paired):
+        first, second = torch.cat([part.topk(2, -1).values for part in parts])[places].unbind(-1)
+        beside = logsigmoid(of_tokens - torch.where(greedy, second, first))
+        values = beside.where(torch.tensor(paired, device=values.device)[:, None], values)
+    return values.where(present == 1, 0.0), greedy
 
 
 def scored(work: Sequence[Work], logits: Tensor) -> list[tuple[int, Output]]:

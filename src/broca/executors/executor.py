@@ -43,7 +43,7 @@ class Executor:
         self._ablation = ablation or Ablation()
         self._donors = tuple(donors)
         self._donor_keys = tuple(range(len(bank)) if donor_keys is None else donor_keys)
-        self._margins: dict[int, Margin] = {}
+        self._margins: dict[tuple[int, bool], Margin] = {}
 
     def place_of(self, row: int, plan: Plan) -> str:
         """Names the item of a row and what was ablated, for messages."""
@@ -87,29 +87,29 @@ class Executor:
         where = number, gates, plan.mask_index, self._donor_index(plan)
         positions = plan.item_index.tolist()
         if plan.gradients:
-            return Job(*where, margins=tuple(self._margin(position) for position in positions))
+            return Job(*where, margins=tuple(self._margin(plan, place) for place in positions))
         plain = (plan.response or "accuracy") == "accuracy"
         by_item = {
-            position: self._bank[position][1].requests if plain else self._margin(position).requests
-            for position in set(positions)
+            place: self._bank[place][1].requests if plain else self._margin(plan, place).requests
+            for place in set(positions)
         }
-        return Job(*where, tuple(by_item[position] for position in positions))
+        return Job(*where, tuple(by_item[place] for place in positions))
 
     def measurement(self, plan: Plan, answers: Answers) -> Measurement:
         """Turns answers to a plan's rows into their responses.
 
-        Responses are the margin or its probability, or the task's metric, negated if lower is
-        better.
+        Responses are the margin, its probability or match, or the task's metric, negated if lower
+        is better.
         """
         response = plan.response or "accuracy"
         values, gradients, outputs = answers.values, answers.gradients, answers.outputs
         if response == "accuracy" and not plan.gradients:
             return Measurement(plan, self.scores(plan, outputs), outputs=outputs)
-        margins = [self._margin(position) for position in plan.item_index.tolist()]
+        margins = [self._margin(plan, position) for position in plan.item_index.tolist()]
         if values is None:
             likely = cast("tuple[tuple[LogLikelihood, ...], ...]", outputs)
             values = np.array([m.of_answers(row) for m, row in zip(margins, likely, strict=True)])
-        if response == "probability":
+        if response in ("probability", "match"):
             pairs = list(zip(margins, values.tolist(), strict=True))
             values = np.array([margin.probability(value) for margin, value in pairs])
             if gradients is not None:
@@ -117,9 +117,10 @@ class Executor:
                 gradients = gradients * np.array(slopes, dtype=np.float32)[:, None]
         return Measurement(plan, values, gradients, None if plan.gradients else outputs)
 
-    def _margin(self, position: int) -> Margin:
+    def _margin(self, plan: Plan, position: int) -> Margin:
         """Returns the margin of an item, computed once."""
-        if position not in self._margins:
+        key = position, plan.response == "match"
+        if key not in self._margins:
             benchmark, item = self._bank[position]
             margin = benchmark.margin(item)
             if margin is None:
@@ -127,8 +128,8 @@ class Executor:
                     f"item {item.number} of task '{benchmark.name}' has no answer for a margin: "
                     "use another `response` such as accuracy, or another `reference`"
                 )
-            self._margins[position] = margin
-        return self._margins[position]
+            self._margins[key] = margin.paired() if key[1] else margin
+        return self._margins[key]
 
     def _donor_index(self, plan: Plan) -> NDArray[np.intp]:
         """Returns the donor of every row, drawn by its mask and item, from another item."""

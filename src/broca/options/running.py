@@ -18,7 +18,7 @@ wrong ones to compare it with, or None to leave the item out of the margin."""
 Switch = Literal["auto", "on", "off"]
 """`auto` lets the planner decide by the work that is saved."""
 
-Response = Literal["accuracy", "margin", "probability"]
+Response = Literal["accuracy", "margin", "probability", "match"]
 """The responses that a row can have."""
 
 DEFAULT_METHOD = "pooled"
@@ -272,8 +272,9 @@ class SearchOptions(BudgetOptions):
     """Maximum minutes for measuring rows, of the verification too; some rows are timed first."""
 
     response: Response | None = None
-    """Response that the search measures: accuracy (the task's metric), margin or probability;
-    default: the method's choice. Verification always uses the task's metric."""
+    """Response that the search measures: accuracy (the task's metric), margin, probability, or
+    match, whose answers compete with the likeliest other tokens alone; default: the method's
+    choice. Verification always uses the task's metric."""
 
     options: Annotated[dict[str, Any], PYTHON_ONLY] = field(default_factory=dict)
     """Settings of the method, such as `recovery`, a name or a scikit-learn regressor."""

@@ -264,7 +264,7 @@ def problem_of(
         seed=seed,
         confirm=task.confirm,
         others=tuple(others),
-        continuous=continuous and (len(places) > 1 or given is None),
+        continuous=continuous and given is None,
         differentiable=continuous and model.differentiable,
         **shared_tokens([tasks.bank[position][1] for position in task.items]),
     )

@@ -63,7 +63,7 @@ class Problem:
         seed: Seed of all random draws.
         confirm: Positions of the task's `confirm` items, which no screening uses.
         others: The tasks that the selection should not affect.
-        continuous: Whether every `locate` item has a margin and therefore a probability.
+        continuous: Whether every `locate` item has a margin, and the method chooses the response.
         differentiable: Whether a row can return its gradient.
         scale: Gate of an ablated component.
         prefix_tokens: Number of tokens with which the prompts of all `locate` items begin, which

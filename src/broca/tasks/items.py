@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -36,6 +36,8 @@ class Request:
             context.
         settings: Settings of a generation other than stop strings and length, as JSON: those of
             transformers that change the most likely token, such as `repetition_penalty`.
+        paired: Whether the probability of each token of the continuation is relative to the most
+            likely other token alone, not to the whole vocabulary.
     """
 
     kind: RequestKind
@@ -45,6 +47,7 @@ class Request:
     max_new_tokens: int = 0
     cut: int = 0
     settings: str = ""
+    paired: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,11 @@ class Margin:
     An answer of more than `STRETCH` tokens counts as that many average tokens, because its
     probability would otherwise be near 0 on the intact model.
 
+    A model that always generates the right answer may give it little probability, and lose most of
+    that without a wrong answer. The match is the probability where each token of a single answer
+    has the most likely other token as its only rival: it is above 0.5 for each token if greedy
+    decoding gives the answer.
+
     Attributes:
         requests: The log-likelihood requests.
         gold: Position of the right request, or of several; None for a single answer under teacher
@@ -100,6 +108,12 @@ class Margin:
 
     requests: tuple[Request, ...]
     gold: int | tuple[int, ...] | None
+
+    def paired(self) -> Margin:
+        """Returns the margin whose probability is a match; that of choices is one already."""
+        if self.gold is not None:
+            return self
+        return Margin(tuple(replace(request, paired=True) for request in self.requests), None)
 
     def gold_alone(self) -> Margin | None:
         """Returns the margin of the first right answer only; None if it has several requests."""

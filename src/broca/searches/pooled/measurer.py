@@ -119,6 +119,7 @@ class LossMeasurer:
         problem: The problem that is solved.
         budget: Maximum number of rows.
         weight: Weight of a drop of the others.
+        response: Continuous response of the screen and of the steps.
 
     Attributes:
         rows: Number of rows so far.
@@ -128,15 +129,15 @@ class LossMeasurer:
         intact: The intact model's responses to items of each part that was measured, by position
             in the bank; NaN for items that were not measured.
         rng: Generator of all random draws.
-        response: Response of the screen; None for the task's own metric.
+        response: Response of these; None for the task's own metric.
     """
 
-    def __init__(self, problem: Problem, budget: int, weight: float) -> None:
+    def __init__(self, problem: Problem, budget: int, weight: float, response: Response) -> None:
         self.problem, self.budget, self.weight = problem, budget, weight
         self.rows = 0
         self.losses: dict[tuple[str, ItemUse], Losses] = {}
         self.rng = np.random.default_rng([problem.seed, 0xF0C5])
-        self.response: Response | None = "probability" if problem.continuous else None
+        self.response = response if problem.continuous else None
         self.intact: dict[ItemUse, Floats] = {}
         self._levels: dict[str, _Level] = {}
         self._queues: dict[tuple[str, str], list[int]] = {}
@@ -224,7 +225,8 @@ class LossMeasurer:
             are 0 without other tasks. A component whose ablation harms has a positive slope.
         """
         drawn = self._next_pairs(items, "items")
-        plan = replace(Plan.crossed(mask[None], drawn, response="probability"), gradients=True)
+        response = self.response or "match"
+        plan = replace(Plan.crossed(mask[None], drawn, response=response), gradients=True)
         self.rows += plan.cost
         measured = yield plan
         sure = np.clip(measured.responses, _EDGE, 1 - _EDGE)

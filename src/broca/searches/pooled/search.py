@@ -155,11 +155,12 @@ class Pooled:
         """Screens, proposes sets, decides on the answer, and ranks."""
         most = self.most_rows(problem)
         budget = most if problem.rows is not None else max(_LEAST_ROWS, most // _GOING_ON)
-        measurer = LossMeasurer(problem, budget, self.contrast)
+        grows = problem.differentiable and problem.components > _MANY
+        measurer = LossMeasurer(problem, budget, self.contrast, "match" if grows else "probability")
         yield from measurer.measure_intact("items", budget // 20)
         columns, steepest = np.arange(problem.components), None
         number = max(2 * problem.k, budget // _PER_COMPONENT)
-        if problem.differentiable and problem.components > _MANY:
+        if grows:
             none = np.zeros(problem.components, dtype=bool)
             items = int(_STEEP * budget / GRADIENT_ROW / (2 if problem.others else 1))
             steepest = yield from steepest_first(measurer, none, max(4, items))
