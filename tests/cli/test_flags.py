@@ -1,6 +1,6 @@
 """Options become flags: positions, lists, switches, help and refusals."""
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import field
 from typing import Annotated, Any
 
 import pytest
@@ -20,14 +20,11 @@ from broca.searches import METHODS
 from broca.studies import NAMES
 
 
-@dataclass(frozen=True)
 class DrawOptions(Options):
     """What and how to draw."""
 
-    name: Annotated[Any, POSITION]
+    name: Annotated[Any, POSITION] = field(kw_only=False)
     """What to draw, with `color`."""
-
-    _: KW_ONLY
 
     color: str = "red"
     """Its colour."""
@@ -45,14 +42,11 @@ class DrawOptions(Options):
     ablation_options: AblationOptions = field(default_factory=AblationOptions)
 
 
-@dataclass(frozen=True)
 class JoinOptions(Options):
     """What to join."""
 
-    words: Annotated[list[Any], WORDS]
+    words: Annotated[list[Any], WORDS] = field(kw_only=False)
     """The words."""
-
-    _: KW_ONLY
 
     seed: int = 0
     """Of the order."""

@@ -1,7 +1,7 @@
 """Options are flags, keywords of Python and JSON; their classes check types and ranges."""
 
 import inspect
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import field
 from typing import Annotated, Literal
 
 import msgspec
@@ -16,7 +16,6 @@ from broca.options import ModelOptions, Options, flat, leaves, names_of, verb
 from broca.options.base import HIDDEN, PYTHON_ONLY, WHOLE, Count, Names
 
 
-@dataclass(frozen=True, kw_only=True)
 class Brush(Options):
     """A group."""
 
@@ -29,21 +28,17 @@ class Brush(Options):
     """How fast."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Thin(Brush):
     """A group without a width."""
 
     width: Annotated[Count, HIDDEN] = 1
 
 
-@dataclass(frozen=True)
 class PaintOptions(Options):
     """The options of a verb."""
 
-    wall: Names
+    wall: Names = field(kw_only=False)
     """What is painted."""
-
-    _: KW_ONLY
 
     color: Literal["red", "blue"] = "red"
     """Its colour."""

@@ -1,7 +1,7 @@
 """Commands that answer before a run: this machine, tasks, models, costs, published lists."""
 
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, field
 from typing import Any
 
 from broca.cli.output import print_json, show
@@ -23,11 +23,10 @@ def doctor(*, prints: PrintOptions = PrintOptions()) -> None:
         raise CannotRun(f"broca cannot run here ({', '.join(broken)}): follow the advice after ->")
 
 
-@dataclass(frozen=True)
 class ShownTask(DescribeTaskOptions):
     """The options of `tasks`: of `describe_task` with a task, of `list_tasks` without one."""
 
-    task: Any = None
+    task: Any = field(default=None, kw_only=False)
 
 
 def tasks(options: ShownTask = ShownTask(), *, json: bool = False) -> None:

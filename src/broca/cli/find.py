@@ -6,7 +6,7 @@ import shlex
 from ast import literal_eval
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from broca.cli.keeping import OutputOptions, SharedOutput, kept_result, show_kept
@@ -23,7 +23,6 @@ from broca.options import (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class MethodFlags(Options):
     """Settings of the method as flags."""
 

@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 @shown_as("Log", "Where the command is logged.", 12)
-@dataclass(frozen=True, kw_only=True)
 class LogOptions(Options):
     """Where the command is logged."""
 
@@ -34,7 +33,6 @@ class LogOptions(Options):
     """The tracker's project or experiment."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class OutputOptions(Options):
     """How a measuring command begins, logs and prints its result."""
 
@@ -48,7 +46,6 @@ class OutputOptions(Options):
     print_options: PrintOptions = field(default_factory=PrintOptions)
 
 
-@dataclass(frozen=True, kw_only=True)
 class SharedOutput(OutputOptions):
     """Of a command whose out folder others share."""
 

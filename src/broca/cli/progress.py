@@ -35,7 +35,6 @@ EVERY_S = 60.0
 
 
 @shown_as("Print", "How results and progress are printed.", 13)
-@dataclass(frozen=True, kw_only=True)
 class PrintOptions(Options):
     """How results and progress are printed."""
 
@@ -49,7 +48,6 @@ class PrintOptions(Options):
     """Print no progress, only the result, warnings and errors."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class ProgressPrint(PrintOptions):
     """Of a command without JSON."""
 

@@ -23,8 +23,7 @@ from torch.nn.utils.rnn import pad_sequence
 from broca.engine import Ablation
 from broca.errors import BadInput, SelfTestFailed
 from broca.exports.forms import SNIPPETS
-from broca.exports.request import Means
-from broca.models import ActiveGates, GatedModel, greedy, require_peft
+from broca.models import GatedModel, greedy, require_peft
 from broca.models.caches import left_padded
 from broca.options import TaskOptions
 from broca.results.export import Form, ReloadCheck, ScoreCheck
@@ -162,30 +161,6 @@ def answers(
         torch.stack(output.logits, dim=1).float().log_softmax(-1).cpu(),
         output.sequences[:, left.shape[1] :].cpu(),
     )
-
-
-def ablated_answers(
-    model: GatedModel,
-    names: Sequence[str],
-    scale: float,
-    prompts: Sequence[Sequence[int]],
-    new_tokens: int,
-    *,
-    means: Means | None = None,
-) -> PromptAnswers:
-    """Returns the answers of broca's ablated model.
-
-    Args:
-        model: The model.
-        names: Names of the ablated components.
-        scale: Factor of their outputs.
-        prompts: Tokens of the prompts.
-        new_tokens: Number of tokens of each continuation.
-        means: Mean outputs that replace those of the components, under mean ablation.
-    """
-    parts = model.gated_parts(names, scale)
-    with ActiveGates(parts.points, parts.values, replacement=means, every_row=True):
-        return answers(model.model, prompts, new_tokens)
 
 
 def compare_answers(

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import torch
 from torch import Tensor
 
 from broca.components import Component
 from broca.engine import Ablation
 from broca.errors import BadInput, UnsupportedModel
 from broca.known_paths import place_of
-from broca.models import GatedModel, GatePoint, fingerprint, holds_model, kinds_of
+from broca.models import GatedModel, GatePoint, holds_model, kinds_of
 from broca.options import ModelOptions, TaskOptions
 from broca.published import is_published, published_heads
 from broca.results.base import ZEROED, AblationInfo
@@ -109,17 +108,11 @@ class ExportRequest:
         Raises:
             BadInput: The weights are not those of the result.
         """
-        if self.result is None:
-            return
-        measured = self.result.model
-        dtype = getattr(torch, measured.dtype, None) if measured.dtype else None
-        same = measured.dtype in ("", model.dtype)
-        digest = model.fingerprint if same else fingerprint(model.model, dtype=dtype)
-        if digest != measured.fingerprint:
-            raise BadInput(
-                f"the weights of '{model.name}' are not those of the result (fingerprint "
-                f"{digest}, not {measured.fingerprint}): give the model that it is of, or name "
-                "the components in `heads`"
+        if self.result is not None:
+            measured = self.result.model
+            advice = "give the model that it is of, or name the components in `heads`"
+            model.require_measured(
+                measured.fingerprint, of="the result", advice=advice, dtype=measured.dtype
             )
 
     def checked_task(self, task: str | Task | None) -> str | Task:

@@ -28,7 +28,7 @@ from broca.models.structure import (
     require_weights,
     text_config,
 )
-from broca.models.usage import OF_SAMPLING, Usage, greedy, settings_of
+from broca.models.usage import OF_SAMPLING, Usage, fingerprint, greedy, settings_of
 
 _FEWEST = 16
 """Fewest positions that pass the output head together: processors round the products of very few
@@ -213,16 +213,25 @@ class GatedModel:
                 f"weights, does not round to 1, not {scale:g}: use another, or `dtype` float32"
             )
 
-    def require_measured(self, fingerprint: str, *, of: str, advice: str) -> None:
+    def require_measured(self, measured: str, *, of: str, advice: str, dtype: str = "") -> None:
         """Refuses the model if a result was measured on weights of another fingerprint.
+
+        Args:
+            measured: The fingerprint; empty if it is not known.
+            of: The result.
+            advice: What to do.
+            dtype: Number format in which it was measured; by default the model's own.
 
         Raises:
             BadInput: It was.
         """
-        if fingerprint not in ("", self.fingerprint):
+        digest = self.fingerprint
+        if dtype not in ("", self.dtype):
+            digest = fingerprint(self.model, dtype=getattr(torch, dtype, None))
+        if measured not in ("", digest):
             raise BadInput(
-                f"the weights of '{self.name}' are not those of {of} (fingerprint "
-                f"{self.fingerprint}, not {fingerprint}): {advice}"
+                f"the weights of '{self.name}' are not those of {of} (fingerprint {digest}, not "
+                f"{measured}): {advice}"
             )
 
     def require_intact(self) -> None:

@@ -7,7 +7,7 @@ are flags and keywords like the verb's own.
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter as Keyword
 from inspect import Signature
@@ -18,6 +18,7 @@ from typing import (
     Literal,
     Self,
     TypeVar,
+    dataclass_transform,
     get_args,
     get_origin,
     get_type_hints,
@@ -95,9 +96,12 @@ def shown_as(title: str, sentence: str, order: int) -> Callable[[type[T]], type[
 
 
 @Parameter(name="*")
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 @dataclass(frozen=True, eq=False)
 class Options:
-    """Base of all option classes; it checks the types of their fields.
+    """Base of all option classes, frozen data classes; it checks the types of their fields.
+
+    Fields are keywords, except those of `field(kw_only=False)`.
 
     Numbers of NumPy and torch become numbers of Python, and paths become text, as JSON holds them.
 
@@ -107,6 +111,10 @@ class Options:
 
     HOW: ClassVar[frozenset[str]] = frozenset()
     """Fields that determine only how a result is computed: another value is the same run."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
         hints = _hints(type(self))

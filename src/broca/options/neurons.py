@@ -1,7 +1,7 @@
 """The options of the verbs about neurons."""
 
 import math
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, Literal
 
 from broca.errors import BadInput
@@ -11,7 +11,6 @@ from broca.options.verbs import POSITION
 
 
 @shown_as("Rule", "Which neurons are selected.", 3)
-@dataclass(frozen=True, kw_only=True)
 class RuleOptions(Options):
     """Which neurons are selected by their scores: an item's, or the mean of a data set's items."""
 
@@ -30,7 +29,6 @@ class RuleOptions(Options):
             raise BadInput(f"`sigma` must be a number, not {self.sigma}")
 
 
-@dataclass(frozen=True, kw_only=True)
 class DataOptions(Options):
     """How many items of the data sets are used, and how they are read and split."""
 
@@ -60,7 +58,6 @@ class DataOptions(Options):
         return {name.strip(): column.strip() for name, _, column in parts}
 
 
-@dataclass(frozen=True, kw_only=True)
 class DrawOptions(Options):
     """The random sets that located neurons are compared with."""
 
@@ -71,14 +68,11 @@ class DrawOptions(Options):
     """Random sets match the size, or the number in every layer."""
 
 
-@dataclass(frozen=True)
 class _OnTask(Options):
     """What every verb about neurons has."""
 
-    model: Annotated[Any, POSITION]
+    model: Annotated[Any, POSITION] = field(kw_only=False)
     """reference, reference-small, planted, smollm2, a model folder, a GGUF file or a hub id."""
-
-    _: KW_ONLY
 
     task: Names
     """A task (shipped, own or lm-eval's), or data:NAME (a hub id, folder or JSON-lines file)."""
@@ -87,7 +81,6 @@ class _OnTask(Options):
     run_options: NeuronRunOptions = field(default_factory=NeuronRunOptions)
 
 
-@dataclass(frozen=True, kw_only=True)
 class LocateOptions(_OnTask):
     """Locate the neurons that a data set has in common."""
 
@@ -100,7 +93,6 @@ class LocateOptions(_OnTask):
     rule_options: RuleOptions = field(default_factory=RuleOptions)
 
 
-@dataclass(frozen=True, kw_only=True)
 class EraseOptions(_OnTask):
     """Erase located neurons, and as many random ones, on held-out items of all tasks."""
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from msgspec import Meta
@@ -38,7 +38,6 @@ they are taken from whoever gives a command, and never from a folder or a file t
 
 
 @shown_as("Model", "How a model is loaded.", 4)
-@dataclass(frozen=True, kw_only=True)
 class ModelOptions(Options):
     """How a model is loaded; a model that is already loaded ignores it."""
 
@@ -77,14 +76,12 @@ class ModelOptions(Options):
         return {name: value for name, value in vars(self).items() if name != "trust"}
 
 
-@dataclass(frozen=True, kw_only=True)
 class FixedComponents(ModelOptions):
     """Of a verb that knows which components it ablates."""
 
     components: Annotated[str, HIDDEN] = "heads"
 
 
-@dataclass(frozen=True, kw_only=True)
 class ComparedModels(ModelOptions):
     """Of models that are compared, each at its own revision."""
 
@@ -92,7 +89,6 @@ class ComparedModels(ModelOptions):
 
 
 @shown_as("Sources", "Where tasks come from, and whether they may execute code.", 5)
-@dataclass(frozen=True, kw_only=True)
 class SourceOptions(Options):
     """Where tasks come from, and whether they may execute code."""
 
@@ -108,7 +104,6 @@ class SourceOptions(Options):
 
 
 @shown_as("Task", "How tasks are prompted and scored.", 6)
-@dataclass(frozen=True, kw_only=True)
 class TaskOptions(Options):
     """How tasks are prompted and scored; the tasks' own files define everything else.
 
@@ -216,33 +211,28 @@ class TaskOptions(Options):
         return {name: value for name, value in values.items() if value != defaults[name]}
 
 
-@dataclass(frozen=True, kw_only=True)
 class ReportedTasks(TaskOptions):
     """Of a verb whose own `limit` counts report items."""
 
     limit: Annotated[float | None, HIDDEN] = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class EqualTasks(TaskOptions):
     """Of tasks none of which is the localized one: each has its own metric."""
 
     metric: Annotated[str | None, HIDDEN] = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class ComparedTasks(EqualTasks, ReportedTasks):
     """Of tasks that models are compared on."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class NeuronTasks(TaskOptions):
     """Of tasks whose right answers are the reference."""
 
     reference: Annotated[Any, HIDDEN] = "own"
 
 
-@dataclass(frozen=True, kw_only=True)
 class BudgetOptions(Options):
     """How much a search may measure, and how many components it selects."""
 
@@ -257,7 +247,6 @@ class BudgetOptions(Options):
 
 
 @shown_as("Search", "How the search works, and how much it may measure.", 3)
-@dataclass(frozen=True, kw_only=True)
 class SearchOptions(BudgetOptions):
     """How a search works, and how much it may measure."""
 
@@ -281,7 +270,6 @@ class SearchOptions(BudgetOptions):
 
 
 @shown_as("Ablation", "What ablated components are replaced by.", 7)
-@dataclass(frozen=True, kw_only=True)
 class AblationOptions(Options):
     """What an ablated component is replaced by."""
 
@@ -292,7 +280,6 @@ class AblationOptions(Options):
     """Gate of an ablated component; 0 ablates, other values scale."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class ScaleOptions(AblationOptions):
     """Of a verb that ablates by zero or by a scale."""
 
@@ -300,7 +287,6 @@ class ScaleOptions(AblationOptions):
 
 
 @shown_as("Engine", "How the engine runs; results do not depend on it.", 8)
-@dataclass(frozen=True, kw_only=True)
 class EngineOptions(Options):
     """How the engine runs; these options affect speed and memory, not results."""
 
@@ -324,7 +310,6 @@ class EngineOptions(Options):
 
 
 @shown_as("Executor", "Where rows are measured.", 9)
-@dataclass(frozen=True, kw_only=True)
 class ExecutorOptions(Options):
     """Where rows are measured.
 
@@ -355,7 +340,6 @@ class ExecutorOptions(Options):
 
 
 @shown_as("Journal", "Where measured rows are kept.", 10)
-@dataclass(frozen=True, kw_only=True)
 class JournalOptions(Options):
     """Where measured rows are kept."""
 
@@ -367,7 +351,6 @@ class JournalOptions(Options):
     """Share of the rows whose raw output the journal keeps."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class RunOptions(Options):
     """The options of every verb that measures, group by group."""
 
@@ -392,28 +375,24 @@ class RunOptions(Options):
         return replace(self, journal_options=journal_options, on_progress=None)
 
 
-@dataclass(frozen=True, kw_only=True)
 class GivenAblation(RunOptions):
     """Of a verb that has its own say about the ablation."""
 
     ablation_options: Annotated[AblationOptions, HIDDEN] = field(default_factory=AblationOptions)
 
 
-@dataclass(frozen=True, kw_only=True)
 class VerifyRun(GivenAblation):
     """Of a verification, whose `limit` counts report items."""
 
     task_options: ReportedTasks = field(default_factory=ReportedTasks)
 
 
-@dataclass(frozen=True, kw_only=True)
 class AtlasRun(RunOptions):
     """Of an atlas, whose tasks are equal."""
 
     task_options: EqualTasks = field(default_factory=EqualTasks)
 
 
-@dataclass(frozen=True, kw_only=True)
 class CompareRun(RunOptions):
     """Of a comparison: zero ablation or a scale, each model at its own revision."""
 
@@ -422,21 +401,18 @@ class CompareRun(RunOptions):
     model_options: ComparedModels = field(default_factory=ComparedModels)
 
 
-@dataclass(frozen=True, kw_only=True)
 class HeadsRun(GivenAblation):
     """Of a verb that knows its components."""
 
     model_options: FixedComponents = field(default_factory=FixedComponents)
 
 
-@dataclass(frozen=True, kw_only=True)
 class NeuronRunOptions(HeadsRun):
     """Of a verb about neurons: they are the components, and the right answers the reference."""
 
     task_options: NeuronTasks = field(default_factory=NeuronTasks)
 
 
-@dataclass(frozen=True, kw_only=True)
 class PromptsRun(HeadsRun):
     """Of a verb that brings its own prompts."""
 
@@ -444,7 +420,6 @@ class PromptsRun(HeadsRun):
     task_options: Annotated[TaskOptions, HIDDEN] = field(default_factory=TaskOptions)
 
 
-@dataclass(frozen=True, kw_only=True)
 class PaperRun(HeadsRun):
     """Of the paper's tables, which fix how tasks are asked."""
 

@@ -1,6 +1,6 @@
 """The options of every verb but those about neurons: the verb's own, and the groups that it has."""
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
@@ -39,14 +39,11 @@ WORDS = Parameter(
 """Positional arguments of the command line, all of them."""
 
 
-@dataclass(frozen=True)
 class LocalizeOptions(Options):
     """The options of `localize`."""
 
-    model: Annotated[Any, POSITION]
+    model: Annotated[Any, POSITION] = field(kw_only=False)
     """reference, reference-small, planted, smollm2, a model folder, a GGUF file or a hub id."""
-
-    _: KW_ONLY
 
     task: Any
     """The task to localize: shipped, in `include_path`, any of lm-eval, or a JSON-lines file."""
@@ -81,14 +78,11 @@ class LocalizeOptions(Options):
     run_options: RunOptions = field(default_factory=RunOptions)
 
 
-@dataclass(frozen=True)
 class VerifyOptions(Options):
     """The options of `verify`."""
 
-    target: Annotated[Any, POSITION]
+    target: Annotated[Any, POSITION] = field(kw_only=False)
     """The out folder of a run; with `heads` or `neurons`, a model."""
-
-    _: KW_ONLY
 
     task: Any = None
     """The task for which they are claimed; default: the run's."""
@@ -137,14 +131,11 @@ class VerifyOptions(Options):
     run_options: VerifyRun = field(default_factory=VerifyRun)
 
 
-@dataclass(frozen=True)
 class ReplicateOptions(Options):
     """The options of `replicate`."""
 
-    claim: Annotated[Any, POSITION]
+    claim: Annotated[Any, POSITION] = field(kw_only=False)
     """A claim.json, or the folder that holds it."""
-
-    _: KW_ONLY
 
     model: Any = None
     """The model, if the claim's model has moved."""
@@ -163,14 +154,11 @@ class ReplicateOptions(Options):
     run_options: HeadsRun = field(default_factory=HeadsRun)
 
 
-@dataclass(frozen=True)
 class AtlasOptions(Options):
     """The options of `atlas`."""
 
-    model: Annotated[Any, POSITION]
+    model: Annotated[Any, POSITION] = field(kw_only=False)
     """reference, reference-small, planted, smollm2, a model folder, a GGUF file or a hub id."""
-
-    _: KW_ONLY
 
     tasks: Names = "auto"
     """T1,T2,...; auto: all shipped ones for a shipped model, else those of `include_path`."""
@@ -194,14 +182,11 @@ class AtlasOptions(Options):
     run_options: AtlasRun = field(default_factory=AtlasRun)
 
 
-@dataclass(frozen=True)
 class StressOptions(Options):
     """The options of `stress`."""
 
-    target: Annotated[Any, POSITION]
+    target: Annotated[Any, POSITION] = field(kw_only=False)
     """The out folder of a run; with `heads`, a model."""
-
-    _: KW_ONLY
 
     heads: Names = None
     """Heads, L0H4+L1H8, or published:MODEL/TASK/METHOD; default: the run's selection."""
@@ -225,14 +210,11 @@ class StressOptions(Options):
     run_options: PromptsRun = field(default_factory=PromptsRun)
 
 
-@dataclass(frozen=True)
 class CompareOptions(Options):
     """The options of `compare`."""
 
-    models: Annotated[list[Any], WORDS, NAMES]
+    models: Annotated[list[Any], WORDS, NAMES] = field(kw_only=False)
     """Models, or out folders of runs or atlases; the first is the reference."""
-
-    _: KW_ONLY
 
     tasks: Names = ""
     """T1,T2,...; default: those of the runs."""
@@ -265,14 +247,11 @@ class CompareOptions(Options):
     run_options: CompareRun = field(default_factory=CompareRun)
 
 
-@dataclass(frozen=True)
 class PlanOptions(Options):
     """The options of `plan`."""
 
-    model: Annotated[Any, POSITION]
+    model: Annotated[Any, POSITION] = field(kw_only=False)
     """reference, reference-small, planted, smollm2, a model folder, a GGUF file or a hub id."""
-
-    _: KW_ONLY
 
     task: Any
     """The task: shipped, in `include_path`, any of lm-eval, or a JSON-lines file."""
@@ -290,14 +269,11 @@ class PlanOptions(Options):
     run_options: GivenAblation = field(default_factory=GivenAblation)
 
 
-@dataclass(frozen=True)
 class RefitOptions(Options):
     """The options of `refit`."""
 
-    run: Annotated[str, POSITION]
+    run: Annotated[str, POSITION] = field(kw_only=False)
     """The out folder of a run of `broca localize`, finished or not."""
-
-    _: KW_ONLY
 
     recovery: Any = "lasso"
     """{recoveries}; in Python also a scikit-learn regressor that has coefficients."""
@@ -312,14 +288,11 @@ class RefitOptions(Options):
     """Fit interactions of two and more components too."""
 
 
-@dataclass(frozen=True)
 class RerunOptions(Options):
     """The options of `rerun`."""
 
-    folder: Annotated[str, POSITION]
+    folder: Annotated[str, POSITION] = field(kw_only=False)
     """The out folder of a finished run of `broca localize`."""
-
-    _: KW_ONLY
 
     from_scratch: bool = False
     """Load the model and measure every row again; by default the search is repeated with the rows
@@ -328,14 +301,11 @@ class RerunOptions(Options):
     run_options: GivenAblation = field(default_factory=GivenAblation)
 
 
-@dataclass(frozen=True)
 class ScanOptions(Options):
     """The options of `scan`."""
 
-    model: Annotated[Any, POSITION]
+    model: Annotated[Any, POSITION] = field(kw_only=False)
     """reference, reference-small, planted, smollm2, a model folder, a GGUF file or a hub id."""
-
-    _: KW_ONLY
 
     model_options: ModelOptions = field(default_factory=ModelOptions)
 
@@ -343,14 +313,11 @@ class ScanOptions(Options):
     """Receives the current stage."""
 
 
-@dataclass(frozen=True)
 class DescribeTaskOptions(Options):
     """The options of `describe_task`."""
 
-    task: Annotated[Any, POSITION]
+    task: Annotated[Any, POSITION] = field(kw_only=False)
     """A task or group to show: shipped, in `include_path`, any of lm-eval, or a JSON-lines file."""
-
-    _: KW_ONLY
 
     model: Any = "reference"
     """Model whose tokenizer and context length are used."""
@@ -359,14 +326,11 @@ class DescribeTaskOptions(Options):
     task_options: TaskOptions = field(default_factory=TaskOptions)
 
 
-@dataclass(frozen=True)
 class ExploreOptions(Options):
     """The options of `explore`."""
 
-    target: Annotated[Any, POSITION]
+    target: Annotated[Any, POSITION] = field(kw_only=False)
     """A model, or the out folder of a run, whose model and sets are used."""
-
-    _: KW_ONLY
 
     tasks: Names = "auto"
     """Tasks with a live score, T1,T2; auto: the run's, or the shipped tasks or those of
@@ -387,14 +351,11 @@ class ExploreOptions(Options):
     run_options: GivenAblation = field(default_factory=GivenAblation)
 
 
-@dataclass(frozen=True)
 class ExportOptions(Options):
     """The options of `export`."""
 
-    target: Annotated[Any, POSITION]
+    target: Annotated[Any, POSITION] = field(kw_only=False)
     """The out folder of a run; with `heads`, a model."""
-
-    _: KW_ONLY
 
     to: str
     """Folder for the export; a new one, or that of an earlier export."""
@@ -420,17 +381,14 @@ class ExportOptions(Options):
     run_options: HeadsRun = field(default_factory=HeadsRun)
 
 
-@dataclass(frozen=True)
 class ChatOptions(Options):
     """The options of `chat`."""
 
-    target: Annotated[Any, POSITION]
+    target: Annotated[Any, POSITION] = field(kw_only=False)
     """The out folder of a run; with `heads`, a model."""
 
-    lines: Said = ()
+    lines: Said = field(default=(), kw_only=False)
     """What the user says, line by line."""
-
-    _: KW_ONLY
 
     heads: Names = None
     """Components, L0H4+L1M, or published:MODEL/TASK/METHOD; default: the run's selection."""
@@ -457,17 +415,14 @@ class ChatOptions(Options):
     """Receives the current stage before the first line is read."""
 
 
-@dataclass(frozen=True)
 class ReproduceOptions(Options):
     """The options of `reproduce`."""
 
-    name: Annotated[Any, POSITION]
+    name: Annotated[Any, POSITION] = field(kw_only=False)
     """One of {studies}, several as A,B, or all."""
 
-    model: Annotated[list[Any], WORDS, NAMES]
+    model: Annotated[list[Any], WORDS, NAMES] = field(kw_only=False)
     """Models, whose rows share one table."""
-
-    _: KW_ONLY
 
     tasks: Names = "auto"
     """Tasks to measure, T1,T2, or auto: the shipped ones for a shipped model, else those of

@@ -139,7 +139,6 @@ class Cluster:
     effects: dict[str, float]
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
     """The effect of every component on every task, with selections and clusters.
 

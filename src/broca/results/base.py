@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, wraps
+from functools import wraps
 from html import escape
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
 from broca.errors import BadInput, BrocaError, first_line, require_known
 from broca.known_paths import place_of
@@ -36,12 +36,6 @@ _NAMES = 8
 
 _LINES = 12
 """Number of rows that a notebook shows; `to_frame()` has all."""
-
-
-@cache
-def version_of_broca() -> str:
-    """Returns the version of broca that results record."""
-    return version("broca")
 
 
 @dataclass(frozen=True)
@@ -139,6 +133,7 @@ def _shown(show: Callable[..., Any]) -> Callable[..., Any]:
     return shown
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Result(ABC):
     """The result that a verb returns and writes.
@@ -160,18 +155,20 @@ class Result(ABC):
     CLASSES: ClassVar[dict[str, type[Result]]] = {}
     """The class of every kind that is imported."""
 
-    broca: str = field(default_factory=version_of_broca)
+    broca: str = field(default_factory=lambda: version("broca"))
     schema: int = SCHEMA
     kind: str = ""
 
     def __init_subclass__(
-        cls, *, verb: str, file: str = "", page: str = "", rows: str = ""
+        cls, *, verb: str, file: str = "", page: str = "", rows: str = "", kw_only: bool = True
     ) -> None:
+        """Makes every kind of result a frozen data class."""
         super().__init_subclass__()
         cls.VERB, cls.FILE, cls.PAGE, cls.ROWS = verb, file, page, rows
         Result.CLASSES[cls.kind] = cls
         for name in {"terminal", "records", "page", "figures"} & vars(cls).keys():
             setattr(cls, name, _shown(getattr(cls, name)))
+        dataclass(frozen=True, kw_only=kw_only, repr=False)(cls)
 
     @abstractmethod
     def terminal(self) -> Iterable[str | Table]:

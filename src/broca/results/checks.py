@@ -39,7 +39,6 @@ class NotCovered:
     reason: str
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class Scan(Result, file="scan.json", verb="broca scan"):
     """The components of a model and the self-test of their gates.
 
@@ -147,7 +146,6 @@ class MachineCheck:
     remedy: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class Diagnosis(Result, file="doctor.json", verb="broca doctor", rows="checks"):
     """The results of all checks of a machine.
 

@@ -21,7 +21,6 @@ CLAIMED = ("specific", "partly specific")
 """The verdicts that can be claimed, the strongest first."""
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class Claim(Result, file="claim.json", verb="broca localize"):
     """What a localization claims, with everything that a replication needs.
 
@@ -161,7 +160,6 @@ class Replica:
         return f"{self.respect}: {others.get(self.respect, f'seed {self.seed}')}"
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class Replication(
     Result, file="replication.json", page="replication.html", verb="broca replicate",
     rows="replicas",

@@ -139,7 +139,6 @@ class TaskDifferences:
     changed: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class Comparison(Result, file="comparison.json", page="comparison.html", verb="broca compare"):
     """The differences between models of one architecture, measured on the same masks and items.
 

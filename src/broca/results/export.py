@@ -81,7 +81,6 @@ class ScoreCheck:
     hf: float
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class Export(Result, file="export.json", verb="broca export"):
     """An export, its source and its checks.
 

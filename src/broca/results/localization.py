@@ -203,7 +203,6 @@ class Cost:
     measured: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class Localization(Result, file="result.json", page="report.html", verb="broca localize"):
     """The result of a localization.
 
@@ -453,7 +452,6 @@ def ranking_records(
     return lines
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class Refit(Result, file="refit.json", page="refit.html", verb="broca refit"):
     """The ranking of another recovery on a run's rows.
 

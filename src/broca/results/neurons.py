@@ -36,7 +36,6 @@ class LocatedNeuron:
     sigmas: float
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class NeuronSet(Result, file="neurons.json", page="neurons.html", verb="broca neurons locate"):
     """The neurons that a data set has in common.
 
@@ -133,7 +132,6 @@ class Erased:
     log_probability_drop: Interval
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class Erasure(Result, file="erase.json", page="erase.html", verb="broca neurons erase"):
     """The drops of tasks when located neurons are erased, beside those of random ones.
 

@@ -72,7 +72,6 @@ class MethodCost:
     problem: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class CostEstimate(Result, file="plan.json", verb="broca plan", rows="methods"):
     """The estimated cost of all methods.
 
@@ -183,7 +182,6 @@ class JournalRun:
         return str(self.settings.get("method") or self.settings.get("verb", "verify"))
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class JournalContents(Result, file="journal.json", verb="broca journal"):
     """The contents of a journal.
 
@@ -233,8 +231,7 @@ class JournalContents(Result, file="journal.json", verb="broca journal"):
         ]
 
 
-@dataclass(frozen=True, repr=False)
-class Reproduction(Result, verb="broca reproduce"):
+class Reproduction(Result, verb="broca reproduce", kw_only=False):
     """A repeated table or figure.
 
     Attributes:

@@ -87,7 +87,6 @@ class Shift:
     beyond: Interval | None
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class StressTest(Result, file="stress.json", page="stress.html", verb="broca stress"):
     """A stress test of a set of heads.
 

@@ -27,7 +27,6 @@ class PaperTask:
     executes_code: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class TaskList(Result, file="tasks.json", verb="broca tasks"):
     """Tasks by origin.
 
@@ -82,7 +81,6 @@ class TaskList(Result, file="tasks.json", verb="broca tasks"):
         ] + [{"task": task.name, "origin": "paper"} for task in self.paper]
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class TaskDescription(Result, file="task.json", verb="broca tasks NAME"):
     """The prompts, metrics and items of a task.
 

@@ -322,7 +322,6 @@ class Verdict:
     provisional: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
 class Verification(
     Result, file="verification.json", page="verification.html", verb="broca verify", rows="drops"
 ):

@@ -20,7 +20,6 @@ from broca.searches.problem import (
 _NO_HARM = "no component alone lowers the score"
 
 
-@dataclass(frozen=True, kw_only=True)
 class OneShot:
     """Measures every component alone, on the same items as the intact model.
 
@@ -41,7 +40,6 @@ class OneShot:
         return Ranking.of(effects, selected, _NO_HARM, {"items": len(items)})
 
 
-@dataclass(frozen=True, kw_only=True)
 class Greedy:
     """Ablates the selected set plus each further component in turn; adds the most harmful; k times.
 

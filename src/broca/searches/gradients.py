@@ -26,7 +26,6 @@ _TRAVEL = 2 * (_START + _LIMIT)
 """Total change of a logit by the push alone: twice the distance that closes a gate."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Gradient:
     """Minus the gradient with respect to the gates, all at 1, averaged over the items.
 

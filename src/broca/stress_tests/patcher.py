@@ -309,7 +309,6 @@ class AnswerLogProbs(_Reading):
         return log_probs.gather(1, torch.tensor(self.tokens)).flatten()
 
 
-@dataclass(frozen=True)
 class HeadOutputs(_Reading):
     """The intact outputs of some heads at the last token, prompt by prompt."""
 

@@ -6,7 +6,7 @@ from broca.errors import BadInput
 from broca.exports import check, forms
 from broca.exports import folder as folders
 from broca.exports.request import ExportRequest
-from broca.models import require_peft
+from broca.models import ActiveGates, require_peft
 from broca.options import ExportOptions, RunOptions, verb
 from broca.results.export import BaseModel, Export
 from broca.results.files import check_out_folder
@@ -54,7 +54,9 @@ def export(options: ExportOptions) -> Export:
             stages.enter("running the ablated model")
             prompts = check.prompt_tokens(gated.tokenizer, gated.vocabulary, gated.max_length)
             steps = min(check.NEW_TOKENS, gated.max_length - 1)
-            ablated = check.ablated_answers(gated, names, scale, prompts, steps, means=means)
+            parts = gated.gated_parts(names, scale)
+            with ActiveGates(parts.points, parts.values, replacement=means, every_row=True):
+                ablated = check.answers(gated.model, prompts, steps)
             benchmark, score = None, 0.0
             if checked is not None:
                 stages.enter("scoring the ablated model")

@@ -17,9 +17,8 @@ def inspect_journal(file: str | Path) -> JournalContents:
         BrocaError: The file does not exist, is no journal, or is damaged.
     """
     with Journal(file, read_only=True) as journal:
-        counts = Counter(
-            rows=0, masks=0, items=0, gradients=0, outputs=0, vectors=0
-        )  # in the order in which they are shown
+        # in the order in which they are shown
+        counts = Counter(rows=0, masks=0, items=0, gradients=0, outputs=0, vectors=0)
         counts.update({table: len(list(journal.lines(table))) for table in ("masks", "items")})
         rows: Counter[int] = Counter()
         vectors: Counter[str] = Counter()

@@ -65,11 +65,11 @@ def plan(options: PlanOptions) -> CostEstimate:
 
 def _cost(method: Method, problem: Problem, tokens: float, speeds: dict[str, float]) -> MethodCost:
     """Returns the cost of a method: the given budget, or the rows that it usually measures."""
-    response = method.response if "probability" in speeds else "accuracy"
     try:
         rows = method.most_rows(problem)
     except BadInput as error:
         return MethodCost(method.name, 0, 0, 0.0, "accuracy", str(error))
     # a margin takes as long as its probability
-    kind = "accuracy" if response == "accuracy" else "probability"
+    continuous = method.response != "accuracy" and "probability" in speeds
+    kind = "probability" if continuous else "accuracy"
     return MethodCost(method.name, rows, round(rows * tokens), rows * tokens / speeds[kind], kind)

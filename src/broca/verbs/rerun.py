@@ -53,15 +53,9 @@ def rerun(options: RerunOptions) -> Repetition:
         ranking = ranking_from_journal(journal, run)
         names = journal.names(journal.line("runs", run.id).components)
     components = ComponentSet(tuple(Component.parse(name) for name in names))
-    return compare_rankings(
-        before,
-        ranking.lines(components),
-        tuple(
-            name
-            for name in (components.names[column] for column in ranking.selected)
-            if name not in before.verification.dropped
-        ),
-    )
+    selected = [components.names[column] for column in ranking.selected]
+    kept = tuple(name for name in selected if name not in before.verification.dropped)
+    return compare_rankings(before, ranking.lines(components), kept)
 
 
 def compare_rankings(

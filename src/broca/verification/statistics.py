@@ -26,6 +26,9 @@ items."""
 _EXACT_FLIPS = 12
 """Maximum number of changed items for which the permutation test enumerates all signs."""
 
+_SIGNS = 9999
+"""Number of assignments that the permutation test samples otherwise."""
+
 _POWER = 0.8
 """Power that is enough."""
 
@@ -168,13 +171,11 @@ def mcnemar_exact(before: Values, after: Values) -> float:
     return float(stats.binomtest(lost, lost + gained, 0.5).pvalue)
 
 
-def permutation_test(
-    before: Values, after: Values, *, draws: int = 9999, seed: int | Sequence[int] = 0
-) -> float:
+def permutation_test(before: Values, after: Values, *, seed: int | Sequence[int] = 0) -> float:
     """Returns the two-sided p-value of the paired permutation test of equal means.
 
     The test flips signs of differences. With at most 12 changed items all assignments of signs are
-    enumerated; otherwise `draws` assignments are sampled, and the observed assignment is one of
+    enumerated; otherwise 9,999 assignments are sampled, and the observed assignment is one of
     them.
     """
     difference = before - after
@@ -188,10 +189,10 @@ def permutation_test(
         return float(np.mean(np.abs(signs @ difference) >= observed - slack))
     rng = np.random.default_rng(seed)
     reached = 0
-    for start in range(0, draws, 1000):
-        signs = rng.choice((-1.0, 1.0), size=(min(1000, draws - start), len(difference)))
+    for start in range(0, _SIGNS, 1000):
+        signs = rng.choice((-1.0, 1.0), size=(min(1000, _SIGNS - start), len(difference)))
         reached += int(np.sum(np.abs(signs @ difference) >= observed - slack))
-    return (reached + 1) / (draws + 1)
+    return (reached + 1) / (_SIGNS + 1)
 
 
 def paired_test(

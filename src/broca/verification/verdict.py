@@ -6,7 +6,7 @@ import numpy as np
 
 from broca.results.base import Interval
 from broca.results.pages.tables import percent
-from broca.results.verification import BROKEN, Controls, Standing, TaskDrop, Verdict, Verification
+from broca.results.verification import BROKEN, Controls, TaskDrop, Verdict, Verification
 from broca.verification.statistics import behind, items_needed
 
 GARBLED = 1.0
@@ -124,17 +124,17 @@ def _universal(found: Verification) -> Verdict | None:
 
 def _not_ahead(found: Verification) -> Verdict | None:
     """Random sets are as specific, or too few of them were measured."""
-    controls, standings = found.controls, _standings(found)
-    if any(behind(of.rank - 1, len(c.sets), found.level) for of, c in standings):
-        reached = max(standings, key=lambda pair: (pair[0].rank - 1) / len(pair[1].sets))
+    controls = found.controls
+    if any(behind(c.specific.rank - 1, len(c.sets), found.level) for c in controls):
+        reached = max(controls, key=lambda c: (c.specific.rank - 1) / len(c.sets))
         return Verdict(
             "not localized at head level",
             f"{_lost(found)}, but {_reached(found)}: other components of these layers matter as "
             "much.",
-            headline=f"{_costs(found)}, but {_as_specific(*reached)}",
+            headline=f"{_costs(found)}, but {_as_specific(reached)}",
         )
     fewest = min((len(control.sets) for control in controls), default=0)
-    first = all(of.rank == 1 for of, _ in standings)
+    first = all(control.specific.rank == 1 for control in controls)
     if not first or 1 / (fewest + 1) <= found.level:
         return None
     ahead = f", and it is more specific than any random set, but only {fewest} of them"
@@ -170,9 +170,9 @@ def _perhaps_shared(found: Verification) -> Verdict | None:
 def _partly(found: Verification) -> Verdict | None:
     """Something speaks against a specific set."""
     reasons: list[tuple[str, str]] = []  # in the sentence, and in the headline
-    close = [pair for pair in _standings(found) if pair[0].p > found.level]
+    close = [control for control in found.controls if control.specific.p > found.level]
     if close:
-        reasons.append((_reached(found), _as_specific(*close[0])))
+        reasons.append((_reached(found), _as_specific(close[0])))
     if _off_target(found).high > SPILL * found.drop:
         spilled = f"the others may lose more than {SPILL:.0%} of what {found.task} loses"
         reasons.append((spilled, "the others may lose too"))
@@ -228,21 +228,17 @@ def _significant(drop: TaskDrop, level: float) -> bool:
     return drop.p_holm is not None and drop.p_holm <= level and drop.drop > 0
 
 
-def _standings(found: Verification) -> list[tuple[Standing, Controls]]:
-    """Returns where the set stands among the random sets of every kind by its specific drop."""
-    return [(control.specific, control) for control in found.controls]
-
-
 def _reached(found: Verification) -> str:
     """Describes how many random sets of each kind are as specific, and the strength of that."""
     return " and ".join(
-        f"{_as_specific(of, control, f' matched by {control.kind}')} (ahead of {percent(of.ahead)})"
-        for of, control in _standings(found)
+        f"{_as_specific(control, f' matched by {control.kind}')} "
+        f"(ahead of {percent(control.specific.ahead)})"
+        for control in found.controls
     )
 
 
-def _as_specific(standing: Standing, control: Controls, kind: str = "") -> str:
-    count = standing.rank - 1
+def _as_specific(control: Controls, kind: str = "") -> str:
+    count = control.specific.rank - 1
     verb = "is" if count == 1 else "are"
     return f"{count} of {len(control.sets)} random sets{kind} {verb} as specific"
 
