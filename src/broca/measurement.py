@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, Self
 
 import numpy as np
@@ -61,6 +61,16 @@ class Plan:
     def cost(self) -> int:
         """Cost of the plan in rows."""
         return len(self) * (GRADIENT_ROW if self.gradients else 1)
+
+    def part(self, rows: Bools | Ints) -> Plan:
+        """Returns some rows of the plan, with their masks."""
+        used, mask_index = np.unique(self.mask_index[rows], return_inverse=True)
+        return replace(
+            self,
+            masks=self.masks[used],
+            mask_index=mask_index.astype(np.intp),
+            item_index=self.item_index[rows],
+        )
 
     @classmethod
     def crossed(cls, masks: Bools, items: Ints, *, response: Response | None = None) -> Plan:

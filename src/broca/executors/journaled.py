@@ -97,7 +97,7 @@ class JournaledExecutor:
                     gradients[row] = np.frombuffer(blob, dtype="<f4")
         cut = chunks(plan, self.lengths, self.chunk_tokens)
         for rows, answers in self._answered(cut, keys, known["batch"] == 0, plan):
-            measurement = self.executor.measurement(_part(plan, rows), answers)
+            measurement = self.executor.measurement(plan.part(rows), answers)
             self._commit(condition, keys[rows], measurement, tokens=answers.tokens, role=role)
             responses[rows] = measurement.responses + 0.0  # no negative zero
             if gradients is not None:
@@ -169,10 +169,10 @@ class JournaledExecutor:
         """Measures a plan with some rows that are scored from their outputs."""
         responses = np.empty(len(plan))
         chosen, stored = np.flatnonzero(rescored), np.flatnonzero(~rescored)
-        part = _part(plan, chosen)
+        part = plan.part(chosen)
         responses[chosen] = self.executor.scores(part, self.answers(part, role=role))
         if len(stored):
-            responses[stored] = self.run(_part(plan, stored), role=role).responses
+            responses[stored] = self.run(plan.part(stored), role=role).responses
         return Measurement(plan, responses)
 
     def _rows(self, plan: Plan, role: str, kind: str) -> tuple[int, NDArray[np.int64]]:
@@ -259,7 +259,7 @@ class JournaledExecutor:
 
     def _job(self, number: int, work: Plan | Sequence[Observation], rows: _Rows) -> Job:
         if isinstance(work, Plan):
-            return self.executor.job(number, _part(work, rows))
+            return self.executor.job(number, work.part(rows))
         none, gates = np.zeros(0, dtype=np.intp), np.zeros((0, 0), dtype=np.float32)
         observations = tuple(work[row] for row in rows.tolist())
         return Job(number, gates, none, none, observations=observations)
@@ -327,17 +327,6 @@ def _first(keys: NDArray[np.int64]) -> _Rows:
     """Returns the position of the first equal key for every key, `(rows,)`."""
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     return first[inverse]
-
-
-def _part(plan: Plan, rows: _Rows) -> Plan:
-    """Returns some rows of a plan, with their masks."""
-    used, mask_index = np.unique(plan.mask_index[rows], return_inverse=True)
-    return replace(
-        plan,
-        masks=plan.masks[used],
-        mask_index=mask_index.astype(np.intp),
-        item_index=plan.item_index[rows],
-    )
 
 
 def _drawn(keys: NDArray[np.int64], share: float) -> _Rows:

@@ -119,7 +119,7 @@ class LossMeasurer:
         problem: The problem that is solved.
         budget: Maximum number of rows.
         weight: Weight of a drop of the others.
-        response: Continuous response of the screen and of the steps.
+        of_others: Continuous response of the others in the screen and in the steps.
 
     Attributes:
         rows: Number of rows so far.
@@ -129,15 +129,16 @@ class LossMeasurer:
         intact: The intact model's responses to items of each part that was measured, by position
             in the bank; NaN for items that were not measured.
         rng: Generator of all random draws.
-        response: Response of these; None for the task's own metric.
+        response: Response of the task there; None for that of the run.
     """
 
-    def __init__(self, problem: Problem, budget: int, weight: float, response: Response) -> None:
+    def __init__(self, problem: Problem, budget: int, weight: float, of_others: Response) -> None:
         self.problem, self.budget, self.weight = problem, budget, weight
         self.rows = 0
         self.losses: dict[tuple[str, ItemUse], Losses] = {}
         self.rng = np.random.default_rng([problem.seed, 0xF0C5])
-        self.response = response if problem.continuous else None
+        self.response: Response | None = "probability" if problem.continuous else None
+        self._of_others = of_others if problem.continuous else None
         self.intact: dict[ItemUse, Floats] = {}
         self._levels: dict[str, _Level] = {}
         self._queues: dict[tuple[str, str], list[int]] = {}
@@ -225,12 +226,13 @@ class LossMeasurer:
             are 0 without other tasks. A component whose ablation harms has a positive slope.
         """
         drawn = self._next_pairs(items, "items")
-        response = self.response or "match"
-        plan = replace(Plan.crossed(mask[None], drawn, response=response), gradients=True)
+        plan = replace(Plan.crossed(mask[None], drawn), gradients=True)
         self.rows += plan.cost
-        measured = yield plan
-        sure = np.clip(measured.responses, _EDGE, 1 - _EDGE)
-        slopes = self.problem.slopes(measured) / (sure * (1 - sure))[:, None]
+        slopes = np.zeros((len(plan), len(mask)))
+        for rows, part in self._by_response(plan):
+            measured = yield replace(part, response=part.response or "probability")
+            sure = np.clip(measured.responses, _EDGE, 1 - _EDGE)
+            slopes[rows] = self.problem.slopes(measured) / (sure * (1 - sure))[:, None]
         others = slopes[items:].mean(axis=0) if self.problem.others else np.zeros(len(mask))
         return slopes[:items].mean(axis=0), others
 
@@ -266,8 +268,23 @@ class LossMeasurer:
 
     def _ask(self, plan: Plan, part: ItemUse) -> Search[Floats]:
         self.rows += len(plan)
-        response = "accuracy" if part == "confirm" else self.response
-        return (yield replace(plan, response=response)).responses
+        if part == "confirm":
+            return (yield replace(plan, response="accuracy")).responses
+        responses = np.zeros(len(plan))
+        for rows, some in self._by_response(plan):
+            responses[rows] = (yield some).responses
+        return responses
+
+    def _by_response(self, plan: Plan) -> list[tuple[Bools, Plan]]:
+        """Splits a plan by the continuous responses of its rows: which they are, and their plan."""
+        own = np.isin(plan.item_index, self.problem.items)
+        if self.response == self._of_others:
+            own[:] = True
+        return [
+            (rows, replace(plan.part(rows), response=response))
+            for rows, response in ((own, self.response), (~own, self._of_others))
+            if rows.any()
+        ]
 
     def _next_pairs(self, items: int, pool: str) -> Ints:
         """Returns the next items of the task, then as many of the others in turn if there are."""
