@@ -141,8 +141,11 @@ class Decoder:
             return torch.tensor([over], device=tokens.device)
 
         tokens = torch.tensor([decoding.tokens], device=self._model.device)
-        asked = request.settings, len(request.context), request.max_new_tokens, tokens.device
-        processors = self._processors(*asked) if request.settings else None
+        processors = None
+        if request.settings:
+            processors = self._processors(
+                request.settings, len(request.context), request.max_new_tokens, tokens.device
+            )
         with self._lane.gates(self._masks, [decoding]):
             generated, logits = self._model.generated(
                 tokens,

@@ -323,7 +323,8 @@ def is_projection(module: nn.Module) -> bool:
     inner = adapted_matrix(module)
     if inner is not None:
         return is_projection(inner)
-    if isinstance(module, nn.Embedding) or (any(module.children()) and not is_computed(module)):
+    has_children = any(True for _ in module.children())  # an empty container is false by itself
+    if isinstance(module, nn.Embedding) or (has_children and not is_computed(module)):
         return False
     weight = getattr(module, "weight", None)
     return (isinstance(weight, Tensor) and weight.dim() == 2) or _declares_widths(module)

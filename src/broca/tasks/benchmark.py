@@ -90,7 +90,9 @@ class Benchmark:
         options = options or TaskOptions()
         if name is not None:
             group, metric = scored_group(name, group, tasks, metric=metric)
-        parts, documents, notes = list[PreparedTask](), list[Document](), list[str]()
+        parts: list[PreparedTask] = []
+        documents: list[Document] = []
+        notes: list[str] = []
         for task in tasks:
             part, part_documents, part_notes = prepare(
                 task, tokenizer, options, metric=metric, require_split=require_split

@@ -121,7 +121,8 @@ class Catalog:
         self._definitions = dict(_controls())
         self._built: dict[tuple[Any, ...], tuple[RequestTokenizer, Benchmark]] = {}
         self._loaded: dict[str, Any] = {}
-        self._included, self._files = dict[str, Any](), dict[str, Any]()
+        self._included: dict[str, Any] = {}
+        self._files: dict[str, Any] = {}
         self._broken: dict[str, str] = {}
         if include_path:
             folder = place_of(include_path)

@@ -243,7 +243,9 @@ def split_parts(
             f"task '{task}' has {scored} items: at least {FEWEST} are needed to locate, confirm "
             "and report on different ones"
         )
-    locate, confirm, report = list[int](), list[int](), list[int]()
+    locate: list[int] = []
+    confirm: list[int] = []
+    report: list[int] = []
     for part in parts:
         rng = np.random.default_rng([seed, zlib.crc32(part.name.encode())])
         order = rng.permutation(np.asarray(part.located or part.scored, dtype=np.intp)).tolist()

@@ -101,7 +101,8 @@ def prepare(
         located = _built(twin, options, chat, limit=None)
         groups += [(locate, places[group[0].doc_id], True, group) for group in located]
     prepared = PreparedTask(name, chosen, delimiter, task)
-    documents, reasons = list[Document](), Counter[str]()
+    documents: list[Document] = []
+    reasons: Counter[str] = Counter()
     for split, place, is_located, group in groups:
         requests, reason = _requests_of(group, tokenizer)
         if reason:
