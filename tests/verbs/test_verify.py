@@ -231,3 +231,8 @@ def test_a_run_is_verified_from_its_folder(tmp_path):
     for changed in ({"task_options": TaskOptions(limit=48)}, {"task": "sorting_line"}):
         with pytest.raises(BadInput, match="items that the run searched on may be among those of"):
             verify(tmp_path / "out", **changed)
+    unlike = verify(
+        result, limit=16, scope=scope, task_options=TaskOptions(gen_kwargs="max_gen_toks=9")
+    )
+    told = "task 'sorting' is defined otherwise than in the run"
+    assert [told in "".join(found.notes) for found in (verification, unlike)] == [False, True]

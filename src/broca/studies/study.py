@@ -104,7 +104,7 @@ class Study:
         self._opened.stages.enter("scoring the intact model")
         usable = []
         for drop in self.drops([], names).values():
-            if self.benchmarks[drop.task].at_chance(drop.before, items=drop.items):
+            if self._examiner.trial.guesses(drop.task, drop.before):
                 self.notes.append(
                     f"{self.model.name} scores {drop.before:.3f} on {drop.task}, no better than "
                     "guessing: left out"

@@ -75,6 +75,7 @@ def verify(options: VerifyOptions) -> Verification:
                 f"items that the run searched on may be among those of task '{tasks.task}': its "
                 f"name, data or options are not the run's ('{found.task}'); give these, or `heads`"
             )
+        changed = found is not None and same and found.digests["task"] != run.digests["task"]
         places, more = None, 0
         if options.enough:
             places, more = places_alone(run, names, rows=rows)
@@ -97,6 +98,11 @@ def verify(options: VerifyOptions) -> Verification:
         measured = run.scoring_rows + run.search_rows
         run.finish()
         task_notes = [note for name in tasks.benchmarks for note in tasks.notes_of(name)]
+        if changed:
+            task_notes.append(
+                f"task '{tasks.task}' is defined otherwise than in the run: its prompt, metric or "
+                "options, or the version of lm-eval, changed"
+            )
         return replace(
             verification, rows=measured, documents=tasks.documents,
             notes=(*tasks.notes, *task_notes, *at_chance),
