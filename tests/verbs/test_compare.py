@@ -151,6 +151,17 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_measured(
     assert not any(stage.startswith(("scoring", "measuring")) for stage in stages)
 
 
+def test_a_length_beyond_a_later_model_is_refused_before_anything_is_measured():
+    """The first model reads as many tokens, the second does not."""
+    models, stages = [tiny_gated(f"of {context}", context=context) for context in (256, 64)], []
+    with pytest.raises(BadInput, match="`max_length` 128 is more than the 64 tokens"):
+        broca.compare(
+            models, tasks="capitals", max_length=128,
+            on_progress=lambda stage, _: stages.append(stage),
+        )  # fmt: skip
+    assert not any(stage.startswith("building") for stage in stages)
+
+
 def test_items_that_only_one_model_can_hold_are_refused(tmp_path):
     """Items that have no answer in one model would stand for others in the next."""
     lines = ({"prompt": f"{n} is", "answer": "a" * (2 if n % 5 else 90)} for n in range(120))

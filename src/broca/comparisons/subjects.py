@@ -17,7 +17,7 @@ from broca.results.base import ZEROED, AblationInfo, Result
 from broca.results.comparison import ComparedSelection
 from broca.results.localization import Localization
 from broca.results.reading import read
-from broca.tasks import RequestTokenizer, Task, listed
+from broca.tasks import RequestTokenizer, Task, listed, require_context
 
 Comparable = str | Path | GatedModel | Localization | Atlas
 """A model, its name, or a result or its folder, which mean their model and selections."""
@@ -143,6 +143,7 @@ def require_comparable(subjects: Sequence[ComparedSubject], options: RunOptions)
         else:
             checkpoint, tokenizer = require_readable(model, model_options)
             config = checkpoint.config
+        require_context(config, options.task_options)
         if options.task_options.chat_template:
             RequestTokenizer(tokenizer, max_length=2).require_chat_template()
         text = text_config(config)

@@ -19,7 +19,7 @@ from broca.runs.session import open_run, open_workspace
 from broca.searches import DEFAULT_METHOD
 from broca.studies import ALL, NAMES
 from broca.studies.study import KNOWLEDGE, Row, Study
-from broca.tasks import listed
+from broca.tasks import listed, require_context
 
 PAPER_METHODS = ("greedy", "one-shot", "cs-bernoulli", "cs-stratified")
 """The methods that the paper compares, which precede broca's own."""
@@ -279,7 +279,8 @@ def reproduce(options: ReproduceOptions) -> tuple[Reproduction, ...]:
     run_options = options.run_options
     for model in options.model:
         if not isinstance(model, GatedModel):
-            require_readable(model, run_options.model_options)
+            checkpoint, _ = require_readable(model, run_options.model_options)
+            require_context(checkpoint.config, run_options.task_options)
     stages = Stages(run_options.on_progress)
     rows: dict[str, list[Row]] = {name: [] for name in requested}
     notes: dict[str, list[str]] = {name: [] for name in requested}

@@ -16,4 +16,5 @@ from broca.tasks.items import Output as Output
 from broca.tasks.items import Request as Request
 from broca.tasks.items import Split as Split
 from broca.tasks.tokenizer import RequestTokenizer as RequestTokenizer
+from broca.tasks.tokenizer import require_context as require_context
 from broca.tasks.tokenizer import says_date as says_date

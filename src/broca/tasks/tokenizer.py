@@ -121,12 +121,7 @@ class RequestTokenizer:
             BadInput: The maximum length is more than the model is configured for.
         """
         options = options or TaskOptions()
-        configured = resolve_max_length(model.model.config, default=0)
-        if options.max_length is not None and 0 < configured < options.max_length:
-            raise BadInput(
-                f"`max_length` {options.max_length} is more than the {configured} tokens that the "
-                f"model is configured for: use {configured} at most"
-            )
+        require_context(model.model.config, options)
         return cls(
             model.tokenizer,
             max_length=options.max_length_of(model.max_length),
@@ -376,6 +371,20 @@ class RequestTokenizer:
                     f"{name}={_OFF.get(name, 'null')}"
                 )
         return settings
+
+
+def require_context(config: Any, options: TaskOptions) -> None:
+    """Refuses a maximum length that is more than a model is configured for.
+
+    Raises:
+        BadInput: The message gives the largest.
+    """
+    configured = resolve_max_length(config, default=0)
+    if options.max_length is not None and 0 < configured < options.max_length:
+        raise BadInput(
+            f"`max_length` {options.max_length} is more than the {configured} tokens that the "
+            f"model is configured for: use {configured} at most"
+        )
 
 
 def _that_matter(settings: Mapping[str, Any]) -> dict[str, Any]:
