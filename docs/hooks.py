@@ -294,7 +294,10 @@ def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
 
 
 def broken_links(site: Path) -> list[str]:
-    """Returns links of a built site that lead nowhere, and resources loaded from other sites."""
+    """Returns links of a built site that lead nowhere, and resources loaded from other sites.
+
+    Links to files of the repository are followed in this copy of it.
+    """
     pages = {path: path.read_text(encoding="utf-8") for path in sorted(site.rglob("*.html"))}
     anchors = {
         path: set(re.findall(r"\b(?:id|name)=\"?([^\"\s>]+)", text)) for path, text in pages.items()
@@ -311,6 +314,9 @@ def broken_links(site: Path) -> list[str]:
             wrong.append(f"{path.relative_to(site)} loads {''.join(loaded)}")
         for link in re.findall(r"<a\b[^>]*?\shref=\"?([^\"\s>]+)", text):
             address, _, anchor = unescape(link).partition("#")
+            file = address.partition(f"{REPOSITORY}/blob/main/")[2]
+            if file and not (ROOT / file).exists():
+                wrong.append(f"{path.relative_to(site)} links to {link}")
             if re.match(r"[a-z]+:|//", address):
                 continue
             target = (path.parent / address).resolve() if address else path

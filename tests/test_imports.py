@@ -119,3 +119,5 @@ def test_the_stub_has_the_public_names():
     """Type checkers read each public name from the module that defines it."""
     stated = set(imports_of(SOURCE / "__init__.pyi")) - {"broca.neurons"}
     assert stated == {f"{module}.{name}" for name, module in broca._HOME.items()}
+    stated = set(imports_of(SOURCE / "neurons" / "__init__.pyi"))
+    assert stated == {f"broca.verbs.neurons.{name}" for name in broca.neurons.__all__}

@@ -11,7 +11,7 @@ FLAG = re.compile(r"(?<![\w-])(?<!var\()--[a-z][a-z-]*\b(?!:)")
 COMMAND = re.compile(r"`broca [^`]*`")
 """A broca command in backticks, which any string may contain."""
 
-PROGRAMS = {"tasks/sandbox.py": "bwrap", "executors/ray.py": "ray"}
+PROGRAMS = {"tasks/sandbox.py": "bwrap", "executors/ray.py": "ray", "models/gguf_files.py": "pip"}
 """Files that hold flags of another program, and that program."""
 
 FILES = sorted(

@@ -44,12 +44,7 @@ class Chosen:
 METHOD = Method(name="their-method", measures="nothing", answers="which column is set",
                 rows="items", make=Chosen)
 
-class Zero(LinearRegression):
-    def fit(self, masks, responses):
-        self.coef_, self.intercept_ = np.zeros(np.shape(masks)[1]), 0.0
-        return self
-
-RECOVERY = Recovery(name="their-recovery", help="zeros", make=Zero)
+RECOVERY = Recovery(name="their-recovery", help="least squares", make=LinearRegression)
 TAKEN = Method(name="greedy", measures="", answers="", rows="", make=Chosen)
 '''
 
@@ -77,7 +72,7 @@ def test_methods_and_recoveries_of_another_package_come_last(tmp_path):
     package(tmp_path, entries)
     names, found = python(tmp_path, PROGRAM).splitlines()
     assert names == "their-method their-recovery Nothing: which column is set."
-    assert found == "(3,) [0.]"
+    assert found == "(3,) [-1.]"
 
 
 @pytest.mark.parametrize(

@@ -59,9 +59,9 @@ def test_lists_are_found_by_name():
 def test_models_are_recognised_by_shape_and_name():
     """Shape and name must both match."""
     hub = "meta-llama/Llama-3.1-8B-Instruct"
-    assert PublishedFigures.of(name=hub, layers=32, heads=32).universal()
-    assert not PublishedFigures.of(name="reference", layers=32, heads=32).universal()
-    assert not PublishedFigures.of(name=hub, layers=2, heads=4).universal()
+    assert PublishedFigures.of(name=hub, layers=32, heads=32).heads("universal")
+    assert not PublishedFigures.of(name="reference", layers=32, heads=32).heads("universal")
+    assert not PublishedFigures.of(name=hub, layers=2, heads=4).heads("universal")
 
 
 def test_figures_have_one_value_for_every_task():
@@ -95,7 +95,7 @@ def test_lists_are_the_papers():
     """The lists are the paper's for each method, with universal heads apart."""
     assert LARGE.heads("arithmetic", "greedy")[0] == "L15H13"
     assert SMALL.heads("rhyme", "cs-stratified")[0] == "L5H7"
-    assert LARGE.universal() == ("L0H31", "L1H29", "L1H31")
+    assert LARGE.heads("universal") == ("L0H31", "L1H29", "L1H31")
     assert SMALL.heads("gsm8k", "cs-stratified")[0] == "L15H30"
     assert SMALL.knowledge_heads() == ("L0H22",)
     assert LARGE.knowledge_heads() == ()

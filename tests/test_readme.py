@@ -45,6 +45,16 @@ def test_links_are_absolute_and_alive():
                 assert (ROOT / target.removeprefix(start)).is_file(), target
 
 
+def test_scripts_and_modules_that_documents_name_exist():
+    """Paths of Python files in README, CONTRIBUTING and pages are those of the repository."""
+    documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    text = "\n".join(file.read_text(encoding="utf-8") for file in documents)
+    named = set(re.findall(r"(?<![\w./-])(?:[\w-]+/)+\w+\.py\b", text))
+    places = (ROOT, ROOT / "src", ROOT / "src" / "broca")
+    assert named
+    assert [path for path in named if not any((place / path).is_file() for place in places)] == []
+
+
 def test_pictures_are_small_and_of_the_repository():
     """The README shows one real model, one report and one animation, each under 200 kB."""
     pictures = re.findall(rf"(?:!\[[^]]+\]\(|<img src=\"){RAW}/main/([^)\"]+)[)\"]", TEXT)

@@ -81,6 +81,8 @@ def test_broken_links_are_found(tmp_path):
     (tmp_path / "index.html").write_text(
         '<a href="a/">good</a><a href="a/#there">good</a><a href="b/">bad</a>'
         '<a href="a/#gone">bad</a><a href="https://example.org">not looked at</a>'
+        f'<a href="{hooks.REPOSITORY}/blob/main/README.md">good</a>'
+        f'<a href="{hooks.REPOSITORY}/blob/main/gone.py">bad</a>'
     )
     (tmp_path / "a" / "index.html").write_text(
         '<h1 id="there">A</h1><a href="..">up</a><script src="https://example.org/x.js"></script>'
@@ -89,6 +91,7 @@ def test_broken_links_are_found(tmp_path):
         "a/index.html loads https://example.org/x.js",
         "index.html links to b/",
         "index.html links to a/#gone, an anchor that is not there",
+        f"index.html links to {hooks.REPOSITORY}/blob/main/gone.py",
     ]
 
 
@@ -111,13 +114,8 @@ def test_the_tutorial_is_stored_as_it_ran():
 def test_calls_in_notebooks_fit_the_functions(name):
     """Every call of a broca function in a notebook has only keywords that the function takes."""
     sources = ["".join(cell["source"]) for cell in cells(name)]
-    nodes = [
-        node
-        for source in sources
-        if not source.startswith("%")
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Call)
-    ]
+    program = "\n".join(source for source in sources if not source.startswith("%"))
+    nodes = [node for node in ast.walk(ast.parse(program)) if isinstance(node, ast.Call)]
     calls = [node for node in nodes if ast.unparse(node.func).startswith("broca.")]
     assert len(calls) > 3
     for call in calls:

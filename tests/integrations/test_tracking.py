@@ -10,7 +10,7 @@ from results.samples import make_comparison, make_result
 from simulated import toy_verification
 
 from broca.engine import Progress
-from broca.errors import BadInput, UnknownName
+from broca.errors import MissingExtra, UnknownName
 from broca.integrations import Log, tracking
 from broca.integrations.tracking import TRACKERS, numbers_of
 
@@ -88,5 +88,5 @@ def test_a_function_is_a_tracker(monkeypatch):
     with pytest.raises(UnknownName, match="`log` 'wandbb' is unknown; did you mean 'wandb'"):
         Log("wandbb")
     monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(BadInput, match=r"pip install 'broca\[wandb\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install 'broca\[wandb\]'"):
         Log("wandb").__enter__()

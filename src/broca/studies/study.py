@@ -155,7 +155,8 @@ class Study:
         They hurt tasks of more than half of the skills; heads that only one skill needs are not
         universal.
         """
-        published, skills = self.published.universal(), {self.skill(task) for task in self.tasks}
+        published = self.published.heads("universal")
+        skills = {self.skill(task) for task in self.tasks}
         if len(skills) < 2:
             return published
         budget, before = self.options.search_options, self._opened.stages.name

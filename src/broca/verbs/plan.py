@@ -69,7 +69,7 @@ def _cost(method: Method, problem: Problem, tokens: float, speeds: dict[str, flo
         rows = method.most_rows(problem)
     except BadInput as error:
         return MethodCost(method.name, 0, 0, 0.0, "accuracy", str(error))
+    response = method.response if "probability" in speeds else "accuracy"
     # a margin takes as long as its probability
-    continuous = method.response != "accuracy" and "probability" in speeds
-    kind = "probability" if continuous else "accuracy"
-    return MethodCost(method.name, rows, round(rows * tokens), rows * tokens / speeds[kind], kind)
+    speed = speeds["accuracy" if response == "accuracy" else "probability"]
+    return MethodCost(method.name, rows, round(rows * tokens), rows * tokens / speed, response)
