@@ -14,6 +14,7 @@ from broca.results.files import decode, encode
 from broca.runs.alternatives import backups
 from broca.runs.search import _given
 from broca.searches import Problem, Ranking
+from broca.store import Journal, read_runs
 from broca.verification import Scope
 
 FIRST, SECOND, ALONE = "L1H0", "L2H0", "L3H0"
@@ -94,15 +95,21 @@ def test_a_search_among_the_others_keeps_the_given_ones_as_they_are(ablated):
     assert COMPONENTS.names[ranking.selected[0]] == (SECOND if ablated else ALONE)
 
 
-def test_localize_searches_again(planted):
+def test_localize_searches_again(planted, tmp_path):
     """With nothing left beneath the planted set the searches end, and say so; a file says the same.
 
-    No other set has a member of the first.
+    No other set has a member of the first. Of all that is measured, searches for other sets alone
+    are not in the cost.
     """
+    path = tmp_path / "journal.sqlite"
     found = broca.localize(
         planted, "capitals", others=["sorting"], method="one-shot", rows=1600, items=8, k=2,
-        verify=False, report_items=40, alternatives=1,
+        verify=False, report_items=40, alternatives=1, journal=path,
     )  # fmt: skip
+    with Journal(path, read_only=True) as journal:
+        runs = [run for run in read_runs(journal) if "given" not in run.settings]
+    costs = sum(run.rows for run in runs), sum(run.tokens for run in runs)
+    assert (found.cost.measured, found.cost.tokens) == costs
     beneath, instead = found.alternatives
     assert (beneath.how, instead.how) == ("beneath", "instead")
     assert not {*beneath.heads, *instead.heads} & {*found.selected}

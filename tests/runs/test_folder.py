@@ -51,8 +51,14 @@ def test_fresh_removes_everything_that_a_run_writes(tmp_path):
 
 
 def test_fresh_leaves_a_journal_that_is_being_written(tmp_path):
-    """A folder into which another process measures is refused, before a model is loaded."""
-    claim(tmp_path / "out")
+    """A folder into which another process measures is refused, before a model is loaded.
+
+    If that process takes the journal later, its record outlasts the refusal.
+    """
+    first, second = claim(tmp_path / "out"), claim(tmp_path / "out", fresh=True)
+    first.note({"run": "1"})
+    second.release(nothing=False)
+    assert RunFolder.read(tmp_path / "out").record.digests == {"run": "1"}
     with Journal(journal := tmp_path / "out" / "journal.sqlite"), pytest.raises(JournalBusy):
         claim(tmp_path / "out", fresh=True)
     with Journal(journal), pytest.raises(JournalBusy):

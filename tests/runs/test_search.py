@@ -10,6 +10,7 @@ from broca.runs import speed
 from broca.runs.run import Run
 from broca.runs.speed import rows_within
 from broca.runs.workspace import Workspace
+from broca.verbs.rerun import rerun
 
 ROWS = 150
 """Budget of a search."""
@@ -35,7 +36,7 @@ def test_a_repeat_is_what_a_run_with_its_seed_finds(tmp_path):
 
 @pytest.mark.long
 def test_a_time_is_turned_into_rows_once(tmp_path, monkeypatch):
-    """A resumed run keeps its number of rows, whatever the speed of the machine is then."""
+    """A resumed or repeated run keeps its rows, whatever the speed of the machine is then."""
     arguments = {**ARGUMENTS, "rows": None, "max_minutes": 0.5}
     speeds = iter([120.0, 80.0])
 
@@ -49,6 +50,7 @@ def test_a_time_is_turned_into_rows_once(tmp_path, monkeypatch):
     assert (again.selected, again.cost.rows) == (first.selected, first.cost.rows)
     other = localize_into(tmp_path / "other", **arguments)
     assert other.cost.rows < 0.8 * first.cost.rows
+    assert rerun(tmp_path / "first", from_scratch=True).grade == "identical"
 
 
 def test_too_little_time_is_refused(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ def localize_into(folder, *, command=("broca", "localize"), **keywords):
     options = LocalizeOptions.of({"others": [], **keywords})
     run_folder = RunFolder.claim(folder, verb="localize", options=options, command=command)
     with kept_workspace(run_folder, goes_on="the same call") as workspace:
-        result = localize(settings=run_folder.options, journal=workspace)
+        result = localize(settings=options, journal=workspace)
         result.save(folder)
     return result
 

@@ -1,6 +1,8 @@
 """`broca.rerun` repeats a finished run, from its journal or from scratch, and compares."""
 
 import json
+from itertools import combinations
+from pathlib import Path
 from shutil import copytree
 
 import pytest
@@ -46,15 +48,17 @@ def test_from_scratch_gives_the_same_result(finished, tmp_path):
     journal = tmp_path / "again.sqlite"
     assert rerun(finished, from_scratch=True, journal=journal) == Repetition("identical")
     assert totals(journal)["batches"] > 0
-    with pytest.raises(BadInput, match=r"`journal` .* holds the rows of this run"):
-        rerun(finished, from_scratch=True, journal=finished / "journal.sqlite")
+    (tmp_path / "link").symlink_to(finished)
+    for folder in (finished, tmp_path / "link"):
+        with pytest.raises(BadInput, match=r"`journal` .* holds the rows of this run"):
+            rerun(finished, from_scratch=True, journal=folder / "journal.sqlite")
 
 
 def test_the_executor_of_a_repetition_is_the_runs_or_named(copied, monkeypatch):
     """A repetition uses the executor that `reproduce.json` records, unless another is named."""
     used = []
 
-    def refuse(*, settings):
+    def refuse(*, settings, **_):
         used.append(settings.run_options.executor_options.executor)
         raise BadInput("no workers here")
 
@@ -67,6 +71,19 @@ def test_the_executor_of_a_repetition_is_the_runs_or_named(copied, monkeypatch):
         with pytest.raises(BadInput, match="no workers here"):
             rerun(copied, from_scratch=True, **given)
     assert used == ["local", "ray", "ray"]
+
+
+def test_a_file_of_examples_has_the_name_that_the_run_gave_it(tmp_path, monkeypatch):
+    """Its name decides how it is cut, and the record has its path; elsewhere it is not found."""
+    monkeypatch.chdir(tmp_path)
+    pairs = [f"{a} {b}" for a, b in combinations("abcdefgh", 2)]
+    lines = ({"prompt": f"sort {pair[::-1]} =", "answer": f" {pair}"} for pair in pairs)
+    Path("own.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    localize_into(tmp_path / "out", **{**SMALL, "task": "own.jsonl"})
+    assert rerun("out", from_scratch=True) == Repetition("identical")
+    monkeypatch.chdir("/")
+    with pytest.raises(BadInput, match=r"task file 'own\.jsonl' cannot be read"):
+        rerun(tmp_path / "out", from_scratch=True)
 
 
 @pytest.mark.long

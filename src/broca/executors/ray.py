@@ -176,8 +176,10 @@ class RayPool:
     def __init__(
         self, recipe: Recipe, options: ExecutorOptions, make_room: Callable[[], None] = lambda: None
     ) -> None:
+        import ray  # the host has asked for it
+
         self.recipe, self.options, self._make_room = recipe, options, make_room
-        self._ray = require_ray()
+        self._ray: Any = ray
         self._busy: dict[Any, _Member] = {}
         self.idle: list[_Member] = []
         self._failed_starts = 0
@@ -432,7 +434,7 @@ class RayHost:
     """
 
     def __init__(self, options: ExecutorOptions) -> None:
-        require_ray()
+        require_package("ray", "`executor` ray needs Ray", "ray")
         self._options = options
         self._pools: dict[tuple[str, str, EngineOptions], RayPool] = {}
 
@@ -454,15 +456,6 @@ class RayHost:
         """Stops all workers."""
         while self._pools:
             self._pools.popitem()[1].close()
-
-
-def require_ray() -> Any:
-    """Returns the package `ray`.
-
-    Raises:
-        MissingExtra: Ray is not installed.
-    """
-    return require_package("ray", "`executor` ray needs Ray", "ray")
 
 
 def workers_of(

@@ -116,8 +116,14 @@ class RunFolder:
             )
         claimed = cls(folder, record, previous is not None)
         if previous is not None:
-            before = cls(folder, previous, True)
-            _require_same(folder, before.decisive, claimed.decisive)
+            before, now = cls(folder, previous, True).decisive, claimed.decisive
+            for name in dict.fromkeys([*now, *before]):
+                if before.get(name) != now.get(name):
+                    label = "the command" if name == "verb" else f"`{name}`"
+                    raise OutFolderTaken(
+                        f"'{folder}' holds another run: there {label} is {before.get(name)!r}, "
+                        f"here {now.get(name)!r}; choose another `out`, or `fresh` to replace it"
+                    )
             record.digests = previous.digests
         claimed._write()
         return claimed
@@ -170,7 +176,9 @@ class RunFolder:
 
     def release(self, *, nothing: bool) -> None:
         """Gives the folder up if the run was refused before it began, or had nothing to do."""
-        if nothing or not (self.resumed or self.record.digests):
+        # another process may have begun its run here
+        begun = self.record.digests or getattr(_read(self.path), "digests", None)
+        if nothing or not (self.resumed or begun):
             (self.path / NAME).unlink(missing_ok=True)
 
     def _write(self) -> None:
@@ -437,16 +445,6 @@ def _read(folder: Path) -> RunFolderRecord | None:
             "`fresh` to replace it"
         ) from error
     return record
-
-
-def _require_same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    for name in dict.fromkeys([*now, *before]):
-        if before.get(name) != now.get(name):
-            label = "the command" if name == "verb" else f"`{name}`"
-            raise OutFolderTaken(
-                f"'{folder}' holds another run: there {label} is {before.get(name)!r}, here "
-                f"{now.get(name)!r}; choose another `out`, or `fresh` to replace it"
-            )
 
 
 def _clear(folder: Path) -> None:

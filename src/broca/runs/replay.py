@@ -98,8 +98,8 @@ def mask_changes(rows: RunRows) -> tuple[NDArray[np.bool_], NDArray[np.float64]]
     _, first, index = np.unique(packed, axis=0, return_index=True, return_inverse=True)
     if len(first) < _FEWEST_MASKS:
         raise BadInput(
-            f"the run measured {len(first)} masks on items of the intact model: too few to refit; "
-            "give its command again, with more `rows`"
+            f"the run measured {len(first)} masks on items of the intact model: too few to refit, "
+            "which needs a run of a method with random masks, with more `rows`"
         )
     if rows.masks.sum(axis=1).max() < 2:
         raise BadInput(

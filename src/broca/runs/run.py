@@ -97,13 +97,14 @@ class Run:
     noted: bool = True
     search_response: Response = field(init=False, repr=False, default="accuracy")
     """Response of the search's last plan, and of its intervals."""
-    _bank: Bank = field(init=False, repr=False)
+    bank: Bank = field(init=False, repr=False)
+    """The items that plans refer to by position; their tasks may know right answers."""
     _siblings: dict[str, Run] = field(init=False, repr=False, default_factory=dict)
     _margin_ids: dict[int, int] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.model.require_intact()
-        self._bank = list(self.tasks.bank)
+        self.bank = list(self.tasks.bank)
 
     @property
     def catalog(self) -> Catalog:
@@ -155,11 +156,6 @@ class Run:
         for note in notes:
             self.stages.note(note)
         return scores, notes
-
-    @property
-    def bank(self) -> Bank:
-        """The items that plans refer to by position; their tasks may know right answers."""
-        return self._bank
 
     def measure(self, plan: Plan, *, role: str = "scores") -> Measurement:
         """Measures the rows of a plan that the journal does not contain yet.
@@ -245,35 +241,30 @@ class Run:
         references = with_references(
             response,
             lambda plan: self.answers(plan, role="references"),
-            self._bank,
+            self.bank,
             places,
             components=len(self.model.components),
             otherwise=otherwise,
         )
-        self._bank = references.bank
+        self.bank = references.bank
         self._executor.refer(references.bank)
         return references
 
-    def scores(
-        self, columns: Sequence[int], names: Sequence[str] | None = None, *, part: Part = "report"
-    ) -> dict[str, float]:
+    def scores(self, columns: Sequence[int], *, part: Part = "report") -> dict[str, float]:
         """Returns the scores of tasks with some components ablated, by task.
 
         Args:
             columns: The components; none for the intact model.
-            names: The tasks; all by default.
             part: The items that are scored.
         """
         trial = self.tasks.trial(part)
-        places = {name: trial.places[name] for name in names or self.tasks.benchmarks}
+        places = {name: trial.places[name] for name in self.tasks.benchmarks}
         responses = trial.responses(self.measure, self.mask(columns)[None], places)
         return {name: trial.score(name, values[0]) for name, values in responses.items()}
 
     def mask(self, columns: Sequence[int]) -> NDArray[np.bool_]:
         """The mask that ablates some components, `(components,)`."""
-        mask = np.zeros(len(self.model.components), dtype=bool)
-        mask[list(columns)] = True
-        return mask
+        return np.isin(np.arange(len(self.model.components)), list(columns))
 
     def under(self, kind: str) -> Run:
         """Returns the run under another kind of ablation."""
@@ -408,7 +399,7 @@ class Run:
         ray = self.workspace.ray
         return Executor(
             spec.engine() if ray is None else ray.runner(spec),
-            self._bank,
+            self.bank,
             ablation=self.ablation,
             donors=[position for position, _ in self._donor_sequences],
             # donors are drawn by an item's content, not by its position
@@ -444,7 +435,7 @@ class Run:
     def _margin_items(self, positions: NDArray[np.intp]) -> NDArray[np.int64]:
         """Returns the journal ids of the margins of some bank positions."""
         new = sorted(set(positions.tolist()) - self._margin_ids.keys())
-        bank = [self._bank[place] for place in new]
+        bank = [self.bank[place] for place in new]
         digests = [
             margin_digest(benchmark, item, self._digests[place])
             for place, (benchmark, item) in zip(new, bank, strict=True)

@@ -16,6 +16,9 @@ from broca.models import GatedModel
 from broca.runs.run import Run, tokens_of
 from broca.verification.trial import Places
 
+TIMING = "timing"
+"""Kind of the vector that holds the speed of a run."""
+
 WARM_UP = 4
 """Rows that are measured before the timed ones."""
 _SHARE = 0.05
@@ -51,7 +54,7 @@ def speed_of(run: Run, *, sample: int) -> Speed:
         run: The run.
         sample: Number of rows to time for each response.
     """
-    vector = run.once("timing", lambda: _timed(run, sample))
+    vector = run.once(TIMING, lambda: _timed(run, sample))
     accuracy, probability, rows, kibibytes = vector.tolist()
     speeds = {"accuracy": accuracy, "probability": probability}
     return Speed(

@@ -12,6 +12,7 @@ from broca.store.records import vector_keys as vector_keys
 from broca.store.records import written as written
 from broca.store.runs import Replay as Replay
 from broca.store.runs import RunRows as RunRows
+from broca.store.runs import copy_vectors as copy_vectors
 from broca.store.runs import export_rows as export_rows
 from broca.store.runs import find_run as find_run
 from broca.store.runs import read_condition as read_condition

@@ -283,8 +283,7 @@ class Journal:
 
     def bank(self, run: int) -> list[int]:
         """Returns the ids of the items of a run, in the order of the positions in its plans."""
-        ids: list[int] = np.frombuffer(self.line("runs", run).items, dtype="<i8").tolist()
-        return ids
+        return list(map(int, np.frombuffer(self.line("runs", run).items, dtype="<i8")))
 
     def find(self, kind: str, condition: int, keys: Ids) -> NDArray[np.void]:
         """Looks rows, outputs or vectors up.

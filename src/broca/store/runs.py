@@ -185,6 +185,18 @@ class Replay:
         )
 
 
+def copy_vectors(journal: Journal, to: Journal, *, role: str) -> None:
+    """Adds the vectors of a role to another journal, unless it has them."""
+    for batch in journal.lines("batches", "kind = 'vectors' AND role = ?", role):
+        condition, keys = to.condition(read_condition(journal, batch.condition)), _ids(batch.keys)
+        if not to.find("vectors", condition, keys)["batch"].all():
+            found = journal.contents(journal.find("vectors", batch.condition, keys))
+            to.write(
+                run=0, role=role, kind="vectors", condition=condition, keys=keys,
+                contents=[vector or b"" for vector in found],
+            )  # fmt: skip
+
+
 def table_of_rows(journal: Journal) -> pd.DataFrame:
     """Returns a table with a line for each row: its condition, item, mask, value and output.
 

@@ -12,7 +12,7 @@ from broca.results.localization import Cost, Localization, SearchInfo
 from broca.results.sufficiency import Alternative, Backup
 from broca.results.verification import Verification
 from broca.runs import search
-from broca.runs.alternatives import PAIRED_ROWS, alone, alternatives, places_alone, tested
+from broca.runs.alternatives import ITEMS, PAIRED_ROWS, alone, alternatives, places_alone, tested
 from broca.runs.run import Run, model_info
 from broca.runs.session import ablation_of, open_run
 from broca.runs.speed import rows_within
@@ -20,9 +20,6 @@ from broca.runs.task_sets import TaskSet, chance_notes
 from broca.searches import Ranking
 from broca.searches.problem import require_selection
 from broca.verification import Scope, fitting, plain_verification
-
-_REPORT = 300
-"""Maximum number of report items of the task, and of all others together, by default."""
 
 _FEWEST = 8
 """Minimum number of these items, by default."""
@@ -87,12 +84,11 @@ def localize(options: LocalizeOptions) -> Localization:
         again = range(seed + 1, seed + options.seeds)
         searching = replace(options, search_options=budget)
         found: tuple[tuple[Alternative, ...], tuple[Backup, ...]] = ((), ())
-        testing_rows = 0
+        counted = [run]
         if tests is not None and selected:
             columns = components.columns(selected)
             found = alternatives(run, *tests, searching, method, columns, baseline)
-            testing_rows = tests[0].scoring_rows
-            tests[0].finish()
+            counted.append(tests[0])
         repeats = [
             search.repeat(opened, searching, method, seed=number, able=able) for number in again
         ]
@@ -100,8 +96,8 @@ def localize(options: LocalizeOptions) -> Localization:
             verification = plain_verification(
                 model_info(run.model), selected, run.ablation, tasks.trial(), baseline, after
             )
-        scoring_rows = run.scoring_rows + testing_rows
-        measured, tokens = run.finish()
+        scoring_rows = sum(one.scoring_rows for one in counted)
+        measured, tokens = map(sum, zip(*(one.finish() for one in counted), strict=True))
         return Localization(
             model=model_info(run.model), task=tasks.task,
             others=tasks.others, same_skill=tasks.same_skill,
@@ -159,7 +155,7 @@ def _bounded(opened: Run, options: LocalizeOptions, method: str) -> tuple[Run, S
             minutes = f"`max_minutes` {given.max_minutes:g} allow about {in_time:,} rows here: "
             rows, bounded = in_time, True
     share = min(_MOST, max(usual, _LEAST)) if rows is None else rows // 2
-    items = min(_REPORT, max(_FEWEST, share // (30 if options.verify else 8 if bounded else 2)))
+    items = min(ITEMS, max(_FEWEST, share // (30 if options.verify else 8 if bounded else 2)))
     if options.report_items is not None:
         items = min(options.report_items, items if bounded else options.report_items)
     run = search.searching_run(opened, replace(options, report_items=items), method, seed=seed)

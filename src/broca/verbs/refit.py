@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from broca.components import Component, ComponentSet
+from broca.components import Component
 from broca.options import RefitOptions, verb
 from broca.recovery import make_recovery, recovery_name
 from broca.recovery.uncertainty import interactions
@@ -43,16 +43,15 @@ def refit(options: RefitOptions) -> Refit:
         require_selection(k, problem.components, run.settings["components"])
         problem = replace(problem, k=k)
     ranking = rank_by_regression(problem, masks, changes, recovery, {}, resamples=options.resamples)
-    components = ComponentSet(tuple(Component.parse(name) for name in rows.components))
     return Refit(
         task=str(run.settings["task"]), method=method, recovery=recovery_name(recovery),
         response=rows.condition.response, rows=len(rows.responses), masks=len(masks),
-        ranking=ranking.lines(components),
-        selected=tuple(components.names[column] for column in ranking.selected),
+        ranking=ranking.lines([Component.parse(name) for name in rows.components]),
+        selected=tuple(rows.components[column] for column in ranking.selected),
         reason=ranking.reason,
         additivity=ranking.additivity,
         interactions=interactions(
-            masks, changes, make_recovery(recovery), components.names, seed=problem.seed
+            masks, changes, make_recovery(recovery), rows.components, seed=problem.seed
         )
         if options.interactions
         else None,

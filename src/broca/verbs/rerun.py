@@ -1,11 +1,10 @@
 """`rerun`: repeats a finished run, from its journal or from scratch, and compares."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
-from broca.components import Component, ComponentSet
+from broca.components import Component
 from broca.errors import BadInput
 from broca.options import RerunOptions, verb
 from broca.results.files import plain
@@ -13,7 +12,7 @@ from broca.results.localization import Localization, RankedComponent
 from broca.results.runs import Repetition
 from broca.runs.folder import options_of_run, with_recorded
 from broca.runs.replay import localized_in, ranking_from_journal
-from broca.store import Journal, find_run
+from broca.store import Journal, copy_vectors, find_run
 
 TOLERANCE = {"float32": 1e-6, "bfloat16": 1e-2, "float16": 1e-2}
 """Largest allowed difference of an effect, relative to the largest effect, by dtype."""
@@ -32,14 +31,15 @@ def rerun(options: RerunOptions) -> Repetition:
     run_folder = localized_in(options.folder)
     before = Localization.read(options.folder)
     if options.from_scratch:
-        from broca.verbs.localize import localize  # imports torch, which the journal does not need
+        # they import torch, which the journal does not need
+        from broca.runs.session import open_workspace
+        from broca.runs.speed import TIMING
+        from broca.verbs.localize import localize
 
         given = options_of_run(options.folder, options.run_options, with_journal=False)
-        journal = given.journal_options.journal
-        path = getattr(journal, "path", journal)  # a workspace has a path, or none in memory
-        if path is not None and Path(path).absolute() == run_folder.journal.absolute():
-            raise BadInput(f"`journal` '{path}' holds the rows of this run: name another file")
         again, day = run_folder.options, before.task_options.get("chat_template_date")
+        if not again.task.strip().endswith((".yaml", ".yml")):  # these have a name of their own
+            again = replace(again, task=before.task)  # the name of a file decides how it is cut
         recorded = again.run_options
         run_options = replace(
             given,
@@ -47,13 +47,21 @@ def rerun(options: RerunOptions) -> Repetition:
             ablation_options=recorded.ablation_options,
             executor_options=with_recorded(given.executor_options, recorded.executor_options),
         )
-        return compare_results(before, localize(settings=replace(again, run_options=run_options)))
+        with open_workspace(run_options.journal_options, run_options.executor_options) as space:
+            path, own = space.path, run_folder.journal
+            if path is not None and path.resolve() == own.resolve():
+                raise BadInput(f"`journal` '{path}' holds the rows of this run: name another file")
+            if again.search_options.max_minutes is not None:
+                with Journal(own, read_only=True) as journal:
+                    copy_vectors(journal, space.journal, role=TIMING)
+            settings = replace(again, run_options=run_options)
+            return compare_results(before, localize(settings=settings, journal=space))
     with Journal(run_folder.journal, read_only=True) as journal:
         run = find_run(journal, run_folder.record.digests.get("run"))
         ranking = ranking_from_journal(journal, run)
         names = journal.names(journal.line("runs", run.id).components)
-    components = ComponentSet(tuple(Component.parse(name) for name in names))
-    selected = [components.names[column] for column in ranking.selected]
+    components = [Component.parse(name) for name in names]
+    selected = [names[column] for column in ranking.selected]
     kept = tuple(name for name in selected if name not in before.verification.dropped)
     return compare_rankings(before, ranking.lines(components), kept)
 
