@@ -52,6 +52,8 @@ def test_sparsity_outside_0_and_1_is_refused(design, sparsity):
         design(0, 10, sparsity=0.2, seed=0)
     with pytest.raises(BadInput, match=r"ablates none of 49 .*at least 0\.0206"):
         designs.stratified(5, 49, sparsity=0.0204, seed=0)
+    with pytest.raises(BadInput, match="use one-shot"):
+        designs.stratified(5, 1, sparsity=0.5, seed=0)
     assert designs.stratified(5, 49, sparsity=0.0206, seed=0).sum() == 5
 
 

@@ -32,9 +32,10 @@ def stratified(masks: int, components: int, *, sparsity: float, seed: int) -> Bo
     _check(masks, components, sparsity)
     size = int(sparsity * components)
     if size == 0:
-        raise BadInput(
+        advice = f"at least {1.01 / components:.3g}" if components > 1 else "one-shot"
+        raise BadInput(  # the advice is not less in three digits
             f"a sparsity of {sparsity:g} ablates none of {components} components in a mask: use "
-            f"at least {1.01 / components:.3g}"  # not less in three digits
+            f"{advice}"
         )
     return balanced(masks, components, size=size, rng=np.random.default_rng(seed))
 

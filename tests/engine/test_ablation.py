@@ -92,6 +92,19 @@ def test_mean_ablation_works_on_blocks(name):
     assert abs(mean - zero) > 1e-3
 
 
+def test_means_are_of_all_tokens_where_layers_skip_positions_without_logits():
+    """The last MLP of Gemma 4 would run at the last position of a prompt alone."""
+    bare, outputs = make_model(BY_NAME["Gemma 4 (text)"]), []
+    model = GatedModel.wrap(bare, tiny_tokenizer(), name="gemma", components="mlp")
+    donors = donor_activations(model, PROMPTS[:2], Ablation("mean"))
+    last = bare.model.layers[2].mlp.down_proj
+    with torch.no_grad(), last.register_forward_hook(lambda *_: outputs.append(_[2][0])):
+        for prompt in PROMPTS[:2]:
+            bare(input_ids=torch.tensor([prompt]), use_cache=False)
+    expected = torch.cat(outputs).mean(0)[None]
+    torch.testing.assert_close(donors[model.points[2]], expected, atol=1e-5, rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [(("zeros",), "`ablation` 'zeros' is unknown"), (("zero", 1.0), "`scale` 1 ablates nothing"),

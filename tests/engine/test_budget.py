@@ -42,6 +42,7 @@ def test_budget_from_memory_leaves_a_safety(tiny, monkeypatch):
     )
     free = 2**30
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 4 * free))
+    monkeypatch.setitem(vars(tiny.model.config), "intermediate_size", [64, 128])  # as Gemma 3n
     keys_values = sum(2 * one.kv_heads * one.head_dim * 4 for one in tiny.structure.projections)
     token = keys_values + 6 * 4 * 4 * 32 + 4 * 258 // 16
     assert Budget(gpu, None).tokens == pytest.approx(0.8 * free / token, rel=0.01)

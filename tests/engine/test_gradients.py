@@ -8,6 +8,8 @@ from independent import plain_loglikelihood
 from tiny import tiny_llama, tiny_tokenizer
 
 from broca.engine import Engine, EngineOptions, Job
+from broca.engine.batches import Work
+from broca.engine.reader import target_log_probabilities
 from broca.errors import BadLogits
 from broca.models import GatedModel
 from broca.tasks import Margin, Request
@@ -82,6 +84,18 @@ def test_margins_equal_plain_transformers(tiny, mask):
         assert value == pytest.approx(expected, abs=1e-4)
         answers = Engine(tiny).run(margin.requests, GATES, np.full(len(margin.requests), mask))
         assert margin.of_answers(answers) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("token", [3, 7])
+def test_a_paired_token_has_a_slope_beside_its_equal(token):
+    """Of two equally likely tokens, as in half precision, each is the rival of the other."""
+    logits = torch.zeros(1, 5000)
+    logits[0, [3, 7]] = 2
+    request = Request("loglikelihood", (1,), (token,), paired=True)
+    work = [Work(0, 0, (1,), request, [(0, (token,))])]
+    value, _ = target_log_probabilities(work, logits.requires_grad_(), [0])
+    (slope,) = torch.autograd.grad(value.sum(), logits)
+    assert slope[0, [token, 10 - token]].tolist() == [0.5, -0.5]
 
 
 def test_a_row_without_a_finite_margin_is_named(tiny):

@@ -79,6 +79,15 @@ ARCHITECTURES = (
     Architecture("Qwen3", "Qwen3Config", {"head_dim": 24}),
     Architecture("Gemma 2", "Gemma2Config", {"head_dim": 16}),
     Architecture("Gemma 3 (text)", "Gemma3TextConfig", {"head_dim": 16, "sliding_window": 16}),
+    Architecture(  # its last layer reads the keys and values of the one before
+        "Gemma 4 (text)", "Gemma4TextConfig",
+        {
+            "layer_types": ["sliding_attention", "full_attention", "full_attention"],
+            "head_dim": 16, "global_head_dim": 16, "num_global_key_value_heads": KV_HEADS,
+            "attention_k_eq_v": True, "sliding_window": 16, "num_kv_shared_layers": 1,
+            "hidden_size_per_layer_input": 8, "vocab_size_per_layer_input": VOCABULARY,
+        },
+    ),
     Architecture(
         "Phi", "PhiConfig", projection="model.layers.{}.self_attn.dense",
         down="model.layers.{}.mlp.fc2",

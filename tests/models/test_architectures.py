@@ -215,7 +215,9 @@ def test_model_runs_from_the_middle(case):
     projection: their attention is run whole.
     """
     model = wrap(case)
-    assert model.resumption.possible
+    assert model.resumption.possible == (case[0].name != "Gemma 4 (text)")  # it reads lower keys
+    if not model.resumption.possible:
+        return
     layers = tuple(projection.layer for projection in model.structure.projections)
     tokens, attention = batch()
     with torch.no_grad():

@@ -53,7 +53,8 @@ def test_scores_equal_a_plain_loop(architecture):
     """Scores agree on all dense architectures, for one and several tokens and one-token prompts."""
     plain = make_model(architecture)
     model = GatedModel.wrap(plain, tiny_tokenizer(), name=architecture.name)
-    requests = [likely(plain, (5, 9, 30, 77, 21), 2), likely(plain, (64,), 1)]
+    first, second = (5, 9, 30, 77, 21), (15, 19, 3, 7, 2)
+    requests = [likely(plain, *of) for of in ((first, 2), (second, 2), (first, 1), ((64,), 1))]
     for request, attribution in zip(requests, attributed(model, requests=requests), strict=True):
         expected, _ = slowly(model, request)
         largest = float(np.abs(expected).max())  # next to a norm, scores reach 40

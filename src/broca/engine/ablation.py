@@ -142,7 +142,7 @@ def _captured_batches(
         with budget.attempt(len(batch)):
             tokens, attention = left_padded(batch, device=model.device)
             with model.in_use(), captured(points) as activations:
-                model.forward(tokens, attention, keep=1)
+                model.run_whole(tokens, attention)
             shape = attention.shape
             found = {point: value.reshape(*shape, -1) for point, value in activations.items()}
         if found is not None:

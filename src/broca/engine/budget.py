@@ -118,6 +118,7 @@ def _from_memory(model: GatedModel) -> int:
     size = 4 if model.dtype == "float32" else 2
     projections = model.structure.projections
     keys_values = sum(2 * layer.kv_heads * layer.head_dim * size for layer in projections)
-    widest = max(int(getattr(config, "intermediate_size", 0) or 0), 4 * int(config.hidden_size))
+    of_layers = getattr(config, "intermediate_size", 0) or 0  # of some models a list
+    widest = max(int(torch.tensor(of_layers).max()), 4 * int(config.hidden_size))
     logits = 4 * int(config.vocab_size) // 16  # one position in many is kept
     return max(1024, int((1 - SAFETY) * free / (keys_values + 6 * widest * size + logits)))

@@ -101,22 +101,13 @@ class Decoder:
         together = [row for row in work if self._runs_with_others(row)]
         groups, alone = prefix_groups(self._model, together, self._lane.options.share_prefixes)
         while groups:
-            size, _ = groups_that_fit(self._budget, groups)
-            ordered = [
-                replace(group, members=longest_first(group.members)) for group in groups[:size]
-            ]
-            ordered.sort(key=lambda group: group.members[0].length, reverse=True)
-            while ordered:  # rows that do not fit memory run again in smaller batches
-                shared = max(len(group.prefix) for group in ordered)
-                suffix = max(
-                    r.length - len(group.prefix) for group in ordered for r in group.members
-                )
-                rows = self._budget.rows(suffix, cached=shared)
-                with self._budget.attempt(min(rows, sum(len(group.members) for group in ordered))):
-                    self._generate(shared_batches(self._lane, self._masks, ordered, rows=rows))
-                left = [replace(group, members=self._left(group.members)) for group in ordered]
-                ordered = [group for group in left if group.members]
-            del groups[:size]
+            size, rows = groups_that_fit(self._budget, groups)
+            pack = groups[:size]
+            with self._budget.attempt(min(rows, sum(len(group.members) for group in pack))):
+                self._generate(shared_batches(self._lane, self._masks, pack, rows=rows))
+            # rows that do not fit memory run again in smaller batches
+            left = [replace(group, members=self._left(group.members)) for group in groups]
+            groups = [group for group in left if group.members]
         pending = longest_first(alone)
         while pending:
             rows, waiting = self._budget.rows(pending[0].length), deque(pending)

@@ -243,8 +243,10 @@ def target_log_probabilities(
     values = of_tokens - totals[places]
     paired = [reading.request.paired for reading in work for _ in reading.targets]
     if any(paired):
-        first, second = torch.cat([part.topk(2, -1).values for part in parts])[places].unbind(-1)
-        beside = logsigmoid(of_tokens - torch.where(greedy, second, first))
+        top = [part.topk(2, -1) for part in parts]
+        first, second = torch.cat([values for values, _ in top])[places].unbind(-1)
+        own = torch.cat([order[:, 0] for _, order in top])[places] == tokens  # not `best` in ties
+        beside = logsigmoid(of_tokens - torch.where(own, second, first))
         values = beside.where(torch.tensor(paired, device=values.device)[:, None], values)
     return values.where(present == 1, 0.0), greedy
 

@@ -553,6 +553,21 @@ class GatedModel:
             filled = Reread(tokens)
         return logits, filled
 
+    def run_whole(
+        self, tokens: Tensor, attention_mask: Tensor, *, keep: int = 1, use_cache: bool = False
+    ) -> tuple[Tensor, Any]:
+        """Runs every layer at every position; see `forward`.
+
+        Otherwise positions without logits skip layers that read the keys of lower ones (Gemma 4).
+
+        Returns:
+            Logits `(rows, keep, vocabulary)`, and the cache.
+        """
+        rows, length = tokens.shape
+        of_rows = [length, *[keep] * (rows - 1)]  # all of one row alone: logits take memory
+        logits, cache = self.forward(tokens, attention_mask, keep=of_rows, use_cache=use_cache)
+        return logits[length - keep :].reshape(rows, keep, -1), cache
+
     def _run_at(
         self, keep: Sequence[int], most: int, arguments: dict[str, Any]
     ) -> tuple[Any, Tensor]:

@@ -7,7 +7,7 @@ therefore be resumed at the input of the output projection.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -48,8 +48,10 @@ class Resumption:
                 logits, _ = model.forward(tokens, attention, keep=6)
 
             def same(layer: int, heads: Tensor | None = None) -> bool:
-                with self.at(layer, inputs[layer], heads):
+                # without lower layers, on which it may depend, a layer may raise anything
+                with suppress(Exception), self.at(layer, inputs[layer], heads):
                     return torch.equal(model.forward(tokens, attention, keep=6)[0], logits)
+                return False
 
             lengths = {_tuple_length(output) for output in outputs.values()}
             self._length = next(iter(lengths), 0)

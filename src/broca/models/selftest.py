@@ -125,7 +125,7 @@ def _slices_make_up_output(model: GatedModel) -> tuple[bool, str]:
         return True, "no component is a slice of a projection's input"
     tokens, attention = _tokens(model)
     with captured(points) as inputs:
-        model.forward(tokens, attention, keep=1)
+        model.run_whole(tokens, attention)
     unreached = [point.path for point in points if point not in inputs]
     if unreached:
         return False, f"{unreached[0]} was never run"

@@ -6,7 +6,8 @@ One forward pass shows it. The first and the last row of the probe batch are und
 the first token is disturbed only at the input of decoder layer i. Within layer i, the output
 projection is the first projection whose input *at the last token* differs between row i+1 and row 0
 by more than the two undisturbed rows differ. It must write into the residual stream, and attention
-blocks of one class must agree in the name of theirs.
+blocks of one class must agree in the name of theirs. A layer may read the keys and values of a
+lower one (Gemma 4): where nothing mixes, the first token is disturbed in all layers below, too.
 """
 
 import inspect
@@ -188,6 +189,11 @@ def find_structure(model: nn.Module) -> Structure:
         )
     prefix, layers = _decoder_layers(model, config)
     probed, cache = _probe(model, layers, vocabulary=int(config.vocab_size))
+    mix = [any(run.mixed for run in runs) for runs in probed]
+    if not all(mix):
+        below, _ = _probe(model, layers, vocabulary=int(config.vocab_size), below=True)
+        of_layers = zip(probed, below, mix, strict=True)
+        probed = [own if mixes else lower for own, lower, mixes in of_layers]
     names = {module: name for name, module in model.named_modules()}
     parts: list[LayerParts] = []
     layer_of: dict[nn.Module, int] = {}
@@ -264,11 +270,8 @@ def _is_attention(module: nn.Module) -> bool:
 
 def _first_int(config: Any, fields: tuple[str, ...]) -> int | None:
     """Returns the first of `fields` that the configuration holds as an integer."""
-    for name in fields:
-        value = getattr(config, name, None)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
-    return None
+    values = (getattr(config, name, None) for name in fields)
+    return next((value for value in values if type(value) is int), None)
 
 
 def _decoder_layers(model: nn.Module, config: Any) -> tuple[str, list[nn.Module]]:
@@ -326,8 +329,7 @@ def is_projection(module: nn.Module) -> bool:
     has_children = any(True for _ in module.children())  # an empty container is false by itself
     if isinstance(module, nn.Embedding) or (has_children and not is_computed(module)):
         return False
-    weight = getattr(module, "weight", None)
-    return (isinstance(weight, Tensor) and weight.dim() == 2) or _declares_widths(module)
+    return all(widths(module))
 
 
 def is_computed(module: nn.Module) -> bool:
@@ -335,11 +337,6 @@ def is_computed(module: nn.Module) -> bool:
     stored = module._parameters.keys() | module._buffers.keys()
     linear = isinstance(module, nn.Linear) or _is_conv1d(module)
     return linear and "weight" not in stored and isinstance(module.weight, Tensor)
-
-
-def _declares_widths(module: nn.Module) -> bool:
-    widths = (getattr(module, "in_features", None), getattr(module, "out_features", None))
-    return all(isinstance(width, int) for width in widths)
 
 
 def is_plain(weight: Tensor) -> bool:
@@ -382,7 +379,9 @@ def _kv_heads(cache: Any, layer: int, config: Any, heads: int) -> int:
     Some models cache keys that are repeated for every query head, and some leave the configured
     number at its default. Latent attention caches one latent for all heads, which is ignored.
     """
-    configured = _first_int(config, _KV_COUNT_FIELDS) or heads
+    of_layers = getattr(config, "per_layer_config", ())  # the number of Gemma 4's layers differs
+    own = of_layers[layer] if layer < len(of_layers) else config
+    configured = _first_int(own, _KV_COUNT_FIELDS) or heads
     cached = getattr(cache, "layers", [])
     keys = getattr(cached[layer], "keys", None) if layer < len(cached) else None
     latent = hasattr(config, "kv_lora_rank")
@@ -406,9 +405,12 @@ class _Run(NamedTuple):
 
 
 def _probe(
-    model: nn.Module, layers: list[nn.Module], *, vocabulary: int
+    model: nn.Module, layers: list[nn.Module], *, vocabulary: int, below: bool = False
 ) -> tuple[list[list[_Run]], Any]:
-    """Runs the probe batch; returns what ran in each layer, and the model's cache or None."""
+    """Runs the probe batch; returns what ran in each layer, and the model's cache or None.
+
+    If `below`, rows are disturbed from the first layer on, but enter their layer as in row 0.
+    """
     generator = torch.Generator().manual_seed(0)
     row = torch.randint(0, vocabulary, (1, PROBE_TOKENS), generator=generator)
     rows = len(layers) + 2
@@ -421,9 +423,11 @@ def _probe(
         axis = next((a for a in range(len(shape) - 1) if shape[a : a + 2] == tokens.shape), None)
         if axis is None:
             return None
-        first = hidden.select(axis, index + 1).select(axis, 0)
-        noise = torch.randn(first.shape, generator=generator).to(first)
-        first.copy_(noise * first.float().square().mean().sqrt().to(first))
+        hidden.select(axis, index + 1).copy_(hidden.select(axis, 0))
+        for row in range(index + 1, rows - 1 if below and index == 0 else index + 2):
+            first = hidden.select(axis, row).select(axis, 0)
+            noise = torch.randn(first.shape, generator=generator).to(first)
+            first.copy_(noise * first.float().square().mean().sqrt().to(first))
         if args:
             return (hidden, *args[1:]), kwargs
         return args, {**kwargs, "hidden_states": hidden}
@@ -466,7 +470,7 @@ def _leaves(layer: nn.Module) -> Iterator[nn.Module]:
             within.update(module.modules())
             yield module
             continue
-        weighted = [*module.parameters(recurse=False)] or _declares_widths(module)
+        weighted = [*module.parameters(recurse=False)] or all(widths(module))
         if weighted and not any(True for _ in module.children()):
             yield module
 

@@ -202,7 +202,7 @@ class Attributor:
             self._model.resumption.layer_inputs() as inputs,
             recorded(last_projections) as activations,
         ):
-            logits, cache = self._model.forward(
+            logits, cache = self._model.run_whole(
                 tokens, torch.ones_like(tokens), keep=answers.shape[1], use_cache=True
             )
         require_finite(logits, positions)
@@ -262,10 +262,10 @@ class Attributor:
         item_in, start = item.to(read.tokens.device), 0 if read.cache is None else last
         tokens = read.tokens[item_in, start : last + 1]
         attention = torch.ones(len(item), last + 1, dtype=torch.long, device=tokens.device)
-        cache = None
+        cache, hidden = None, read.hidden.get(block.layer)
         if read.cache is not None and last:
-            cache = repeated(read.cache, item_in, tokens=last, first_layer=block.layer)
-        hidden = read.hidden.get(block.layer)
+            first = 0 if hidden is None else block.layer
+            cache = repeated(read.cache, item_in, tokens=last, first_layer=first)
         resume: Any = nullcontext()
         if hidden is not None:
             below = hidden[item.to(hidden.device), start : last + 1]

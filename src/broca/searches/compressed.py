@@ -127,8 +127,7 @@ class CompressedSensing:
         """Regresses the masks' mean responses on the masks."""
         masks = self._masks(self.most_rows(problem) // len(problem.items) - 1, problem)
         every = np.vstack([designs.intact(problem.components), masks])
-        measurement = yield Plan.crossed(every, problem.items)
-        intact, *means = measurement.mask_means()
+        intact, *means = (yield Plan.crossed(every, problem.items)).mask_means()
         options = {
             "items": len(problem.items),
             "sparsity": self._share(problem),

@@ -76,12 +76,11 @@ class FreshMasks:
             turn += len(met)
             piloted[int(masks[0].sum())] = masks
             index = np.repeat(np.arange(len(masks)), each)
-            plan = Plan(masks, index, items[met], response=response)
-            responses = (yield plan).responses
+            responses = (yield Plan(masks, index, items[met], response=response)).responses
             return (intact[met] - responses).reshape(len(masks), each)
 
-        plan = Plan.crossed(designs.intact(components), items, response=response)
-        intact = (yield plan).responses
+        none = designs.intact(components)
+        intact = (yield Plan.crossed(none, items, response=response)).responses
         sizes = self._sizes(problem)
         size, lost = yield from pilot(
             drops,
@@ -103,8 +102,7 @@ class FreshMasks:
             items_per_mask=per_mask,
             seed=problem.seed,
         )
-        plan = Plan(masks, index, items[met], response=response)
-        responses = (yield plan).responses
+        responses = (yield Plan(masks, index, items[met], response=response)).responses
         means = np.bincount(index, weights=responses - intact[met]) / np.bincount(index)
         # the pilot's masks of this size are evidence too
         masks = np.vstack([piloted[size], masks])

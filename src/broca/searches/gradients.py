@@ -84,12 +84,11 @@ class MaskedGradient:
         """Averages the gradients of all rows."""
         count = self.most_rows(problem) // GRADIENT_ROW
         # more items are worth more than more masks on the same items
-        row_items = np.resize(problem.items, count)
+        row_items = np.resize(problem.drawn(count), count)
         rng = np.random.default_rng([problem.seed, 0x3A5C])
         sizes = np.round(rng.uniform(self.low, self.high, count) * problem.components)
         masks = random_masks(sizes, problem.components, rng)
-        plan = Plan(masks, np.arange(count), row_items, gradients=True)
-        slopes = problem.slopes((yield plan))
+        slopes = problem.slopes((yield Plan(masks, np.arange(count), row_items, gradients=True)))
         each = min(count, len(problem.items))  # rows of an item are no independent samples
         return Ranking.of_samples(
             -np.array([slopes[item::each].mean(axis=0) for item in range(each)]),
@@ -195,15 +194,15 @@ class LearnedGates:
 
         steps, batch = self._training(problem)
         rng = np.random.default_rng([problem.seed, 0x6A7E])
-        measured = 0
+        items, measured = problem.drawn((2 * steps + 1) * batch), 0
 
         def measure_slopes(logits: Floats) -> Search[Floats]:
             """Measures the mean gradient over a batch of random gates, `(components,)`."""
             nonlocal measured
             masks = rng.random((batch, len(logits))) >= expit(logits)
-            items = problem.items[(measured + np.arange(batch)) % len(problem.items)]
+            row_items = items[(measured + np.arange(batch)) % len(items)]
             measured += batch
-            measurement = yield Plan(masks, np.arange(batch), items, gradients=True)
+            measurement = yield Plan(masks, np.arange(batch), row_items, gradients=True)
             slopes: Floats = problem.slopes(measurement).mean(axis=0, dtype=np.float64)
             return slopes
 

@@ -169,13 +169,17 @@ class Contrasted:
 
     def generate(self, problem: Problem) -> Search[Ranking]:
         """Runs the method on responses from which the partners' losses are subtracted."""
+        count, others = len(problem.items), [other.items for other in problem.others]
+        turns = -(-count // len(others))
+        # spread over each task, whose first items may be of one task of a group
+        drawn = [items[turn * len(items) // turns] for turn in range(turns) for items in others]
         partners = np.zeros(problem.items.max() + 1, dtype=np.intp)
-        partners[problem.items] = _partners(problem)
+        partners[problem.items] = drawn[:count]
         intact: dict[Response | None, Floats] = {}
 
         def answer(plan: Plan) -> Search[Measurement]:
             if plan.response not in intact:
-                none, items = designs.intact(problem.components), np.unique(_partners(problem))
+                none, items = designs.intact(problem.components), np.unique(drawn[:count])
                 alone = yield Plan.crossed(none, items, response=plan.response)
                 intact[plan.response] = np.full(items.max() + 1, np.nan)
                 intact[plan.response][items] = alone.responses
@@ -200,13 +204,3 @@ class Contrasted:
         """Returns the problem of the method: only the task, and its share of the rows."""
         rows = None if problem.rows is None else max(0, problem.rows - len(problem.items)) // 2
         return replace(problem, others=(), confirm=problem.confirm[:0], rows=rows)
-
-
-def _partners(problem: Problem) -> list[int]:
-    """Returns the partner of each item of the task, an item of one of the others in turn."""
-    others, partners = problem.others, []
-    for number in range(len(problem.items)):
-        turn, other = divmod(number, len(others))
-        items = others[other].items
-        partners.append(int(items[turn % len(items)]))
-    return partners

@@ -103,14 +103,20 @@ class Problem:
         return (1 - self.scale) * measurement.slopes()
 
     def affordable(self, cost: int, *, fewest: int = 1) -> Ints:
-        """Returns the items that the budget allows at `cost` rows each.
+        """Returns the items that the budget allows at `cost` rows each; see `drawn`.
 
         Raises:
             TooFewRows: They are fewer than `fewest` and fewer than the task has.
         """
         count = len(self.items)
         needed = cost * min(fewest, count)
-        return self.items[: self.budget(cost * count, fewest=needed) // cost]
+        return self.drawn(self.budget(cost * count, fewest=needed) // cost)
+
+    def drawn(self, count: int) -> Ints:
+        """Returns at most `count` items, spread over all: the first are of a group's first task."""
+        rng = np.random.default_rng([self.seed, 0x17E5])
+        parts = np.array_split(self.items, min(count, len(self.items)))
+        return np.array([rng.choice(part) for part in parts], dtype=np.intp)
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ class Patcher:
     def _logits(self, tokens: Tensor) -> Tensor:
         """Returns the logits of the next token, `(prompts, vocabulary)`."""
         self.tokens += tokens.numel()
-        return self.model.forward(tokens, torch.ones_like(tokens), keep=1)[0][:, -1]
+        return self.model.run_whole(tokens, torch.ones_like(tokens))[0][:, 0]
 
     def heads_of(self, state: State, columns: Sequence[int]) -> Tensor:
         """Returns the outputs of some heads, `(prompts, tokens, heads, width)`."""
