@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -24,7 +25,7 @@ def explorer(planted):
     subject = ExplorerSubject(
         "/somewhere/planted", {"needed": ("L0H1",)}, {"L0H1": -0.5}, "effect", ("sorting",)
     )
-    with Explorer(planted, subject, verify=refused) as page_explorer:
+    with closing(Explorer(planted, subject, verify=refused)) as page_explorer:
         yield page_explorer
 
 
@@ -72,7 +73,7 @@ def test_a_verification_shows_no_path(planted, tmp_path):
     found = toy_verification()
     found = replace(found, model=replace(found.model, name=str(tmp_path)))
     subject = ExplorerSubject(str(tmp_path), tasks=("sorting",))
-    with Explorer(planted, subject, verify=lambda *_, **__: found) as page:
+    with closing(Explorer(planted, subject, verify=lambda *_, **__: found)) as page:
         number = page.verify("sorting", ["L0H0"])["page"]
         assert str(tmp_path) not in page.verification_page(number)
 

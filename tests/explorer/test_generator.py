@@ -100,10 +100,12 @@ def test_questions_are_bounded(ask, monkeypatch):
 
 
 def test_closing_ends_what_is_written(reference):
-    """Closing ends every stream and leaves the model intact."""
+    """Closing ends every stream, leaves the model intact, and refuses what is asked later."""
     text_generator = Generator(reference)
     intact = torch.ones(len(reference.components))
     stream = text_generator.ask([1, 2, 3], (intact, intact), longest=200)
     text_generator.close()
     assert list(stream)[-1].keys() >= {"row", "end"}
     reference.require_intact()
+    with pytest.raises(BadInput, match="the page is closing"):
+        text_generator.ask([1, 2, 3], (intact, intact))

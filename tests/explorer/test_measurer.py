@@ -134,3 +134,21 @@ def test_a_queue_has_an_end(measurer):
             measurer.score("sorting", [])
         go_on.set()
         assert {score.result(timeout=60).drop.value for score in scores} == {0.0}
+
+
+def test_closing_ends_what_runs_and_what_waits(planted):
+    """A running job ends after its batch, and those that wait or come later are refused."""
+    page = Measurer(planted.copy(), RunOptions(), verify=None, tasks="sorting")
+    running, go_on, run = Event(), Event(), page._run
+    page._run = lambda task: (running.set(), go_on.wait(60), run(task))[2]
+    with ThreadPoolExecutor(3) as pool:
+        jobs = [pool.submit(page.score, "sorting", ["L0H1"]), pool.submit(page.text, ["L0H1"])]
+        assert running.wait(60)
+        closing = pool.submit(page.close)
+        while not page._closed:
+            time.sleep(0.01)
+        go_on.set()
+        closing.result(timeout=60)
+        for job in (*jobs, pool.submit(page.score, "sorting", [])):
+            with pytest.raises(BrocaError, match="the page is closing"):
+                job.result(timeout=60)

@@ -95,11 +95,13 @@ def accuracy(model, path, *, limit):
 
 
 def test_a_repeated_training_measures_nothing_again(tasks, tmp_path):
-    """A journal keeps the rows of every step under its weights, and the same training reads it."""
+    """A journal keeps the rows of every step; the same training, interrupted before, reads it."""
     histories, rows = [], []
     journal = tmp_path / "j.sqlite"
     for number in range(2):
         callback = TrainerCallback(tasks[0], "L0H1+L1H2", every=2, limit=12, journal=journal)
+        callback.on_train_begin(None, None, None)
+        assert callback._options.journal_options.journal.journal  # held by what was interrupted
         train(tiny_llama(), tmp_path / str(number), callback)
         histories.append(callback.history)
         with Journal(journal, read_only=True) as opened:

@@ -136,6 +136,7 @@ def test_ctrl_c_ends_the_answer_and_not_the_conversation(model, monkeypatch):
         (True, {"heads": "L9H9"}, "no component 'L9H9'"),
         (False, {"heads": "L0H1"}, "has no tokenizer"),
         (True, {"heads": "L0H1", "max_new_tokens": 0}, "`max_new_tokens`"),
+        (True, {"heads": "L0H1", "max_new_tokens": 512}, "512 leaves no room for a prompt"),
     ],
 )
 def test_what_cannot_talk_is_refused(model, tokenizer, options, message):

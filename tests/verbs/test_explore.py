@@ -9,6 +9,7 @@ from urllib.request import urlopen
 import pytest
 import yaml
 from harness_tasks import write_task
+from results.samples import make_result
 from verbs.run_folders import localize_into
 
 import broca
@@ -48,6 +49,25 @@ def test_a_run_brings_its_model_set_and_tasks(tmp_path):
         assert page.explorer.score("mine", ["L0M"])["items"] == ITEMS
     with broca.explore(out, include_path=tmp_path, tasks="capitals", port=0) as page:
         assert page.explorer.measurer.tasks() == ("capitals",)
+
+
+def test_a_result_without_a_command_brings_its_options_too(planted, tmp_path):
+    """Kinds of components and task options are those of the result that `save` wrote."""
+    info = replace(make_result().model, name="planted")
+    saved = make_result(
+        model=info, task="sorting", others=(), baseline={"sorting": 1.0}, selected=("L0M",),
+        components="heads+mlp", task_options={"system_prompt": "Be brief."},
+        after={"sorting": 0.5},
+    )  # fmt: skip
+    verified = replace(saved.verification, heads=("L0H1", "L0N3"))
+    for result, kinds, prompt in (
+        (saved, "heads+mlp", "Be brief."),
+        (verified, "heads+neurons", "sort"),
+    ):
+        result.save(tmp_path / kinds)
+        with broca.explore(tmp_path / kinds, port=0) as page:
+            assert page.explorer.model.kinds == kinds
+            assert page.explorer.example("sorting")["prompt"].startswith(prompt)
 
 
 def test_what_cannot_be_served_is_refused(planted):

@@ -224,10 +224,8 @@ def _selection(
     elif not matrix.fits[task]:
         reason = "effects explain nothing of its rows on held-out masks: measure more `rows`"
     elif not selected:
-        reason = f"no component significantly costs the task {LEAST:g} " + (
-            "more than it costs the others" if controls else "or more"
-        )
-
+        beyond = "more than it costs the others" if controls else "or more"
+        reason = f"no component significantly costs the task {LEAST:g} {beyond}"
     return Selection(
         task=tasks[task],
         controls=tuple(tasks[control] for control in controls),

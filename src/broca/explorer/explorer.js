@@ -2,16 +2,16 @@
 (() => {
   const find = (id) => document.getElementById(id);
   const about = JSON.parse(find("about").textContent);
-  const token = new URLSearchParams(location.search).get("token") ?? "";
+  const { search } = location; // it carries the token
   const picture = document.querySelector("#grid svg");
   const { cells, neighbour } = gridOf(picture, (name) =>
     (name in about.effects ? `: ${about.effects[name].toFixed(3)}, ${about.unit}` : ""));
   const colours = new Map([...cells].map(([name, cell]) => [name, cell.getAttribute("class") ?? ""]));
 
   // ---- what the page asks
-  const ask = (path, question, signal) => fetch(path, {
+  const ask = (path, question, signal) => fetch(path + search, {
     method: question === undefined ? "GET" : "POST",
-    headers: { "Content-Type": "application/json", "X-Token": token },
+    headers: { "Content-Type": "application/json" },
     body: question === undefined ? undefined : JSON.stringify(question),
     signal,
   });
@@ -427,7 +427,7 @@
     try {
       const got = await answered("api/verify", { ...question(), task });
       const link = make("a", "all that was measured", { target: "_blank",
-        href: `verification/${got.page}${token ? `?token=${token}` : ""}` });
+        href: `verification/${got.page}${search}` });
       find("verdict").dataset.key = requested;
       find("verdict").replaceChildren(make("b", `${title}: ${got.label}${got.provisional ? " (provisional)" : ""}. `),
         `${got.text} `, link);

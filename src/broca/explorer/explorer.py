@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from broca.components import Component
 from broca.errors import BadInput
 from broca.explorer.generator import Generator, Stream
 from broca.explorer.measurer import Measurer, Verify
 from broca.known_paths import place_of
-from broca.models import GatedModel, holds_model
+from broca.models import GatedModel, holds_model, kinds_of
 from broca.options import RunOptions
 from broca.results.atlas import Atlas
 from broca.results.base import ZEROED
@@ -46,6 +46,7 @@ class ExplorerSubject:
         tasks: Tasks of the result; empty for those of `auto`.
         examples: A prompt of a task and its right answer, which the set loses.
         verdict: What was found of the set; empty if nothing is known.
+        made_with: Kinds of components and task options of the result, by their names as options.
     """
 
     model: str
@@ -55,6 +56,7 @@ class ExplorerSubject:
     tasks: str | Task | Sequence[str | Task] = ()
     examples: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     verdict: str = ""
+    made_with: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, model_or_run: str | Path) -> ExplorerSubject:
@@ -64,11 +66,7 @@ class ExplorerSubject:
             BadInput: The result in the file or folder has no components.
         """
         path = place_of(model_or_run)
-        if (
-            holds_model(path)
-            or not path.exists()
-            or (path.is_dir() and not any(path.glob("*.json")))
-        ):
+        if holds_model(path) or not (path.is_file() or any(path.glob("*.json"))):
             return cls(str(model_or_run))
         result = read(path)
         if isinstance(result, Localization):
@@ -78,16 +76,18 @@ class ExplorerSubject:
             name = f"{'needed' if is_needed else 'selected'} for {result.task}"
             sets = {name: result.selected} if result.selected else {}
             found = _found(result.verification)
-            return cls(result.model.name, sets, effects, unit, result.tasks, *found)
+            made_with = {"components": result.components, **result.task_options}
+            return cls(result.model.name, sets, effects, unit, result.tasks, *found, made_with)
         if isinstance(result, Verification):
             sets = {f"verified on {result.task}": result.heads}
             tasks = tuple(line.task for line in result.drops)
-            return cls(result.model.name, sets, {}, "", tasks, *_found(result))
+            made_with = {"components": kinds_of(map(Component.parse, result.heads))}
+            return cls(result.model.name, sets, {}, "", tasks, *_found(result), made_with)
         if isinstance(result, Atlas):
             selected = {task.name: result.selected(task.name) for task in result.tasks}
             sets = {f"needed for {task}": names for task, names in selected.items() if names}
             names = tuple(task.name for task in result.tasks)
-            return cls(result.model.name, sets, tasks=names)
+            return cls(result.model.name, sets, tasks=names, made_with={"components": result.kinds})
         raise BadInput(
             f"'{path}' is {result.described()}, which names no components of a model: give a model "
             "or the out folder of `broca localize`, `verify` or `atlas`"
@@ -113,7 +113,7 @@ def _found(verification: Verification) -> tuple[dict[str, tuple[str, str]], str]
     return {}, says
 
 
-class Explorer(AbstractContextManager["Explorer"]):
+class Explorer:
     """Answers the requests of the live page, from the server or from Python code.
 
     A tab sends its own mask with every request, so that tabs need no session.
@@ -142,9 +142,6 @@ class Explorer(AbstractContextManager["Explorer"]):
         self.measurer = Measurer(model.copy(), run_options, verify=verify, tasks=subject.tasks)
         self.generator = Generator(model)
         self._verified: list[Verification] = []
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Stops both threads; the model's state is restored."""

@@ -47,14 +47,13 @@ class Stream:
     cancelled: bool = False
 
     def __iter__(self) -> Iterator[Event]:
-        """Yields events until every row is finished.
+        """Iterates over events until every row is finished.
 
         An event is a token of a row (`row`, `token`, `text`, and `likely`: texts with
         probabilities, the generated one first), the end of a row (`row`, and the reason `end`), or
         an `error`.
         """
-        while (event := self.events.get()) is not None:
-            yield event
+        return iter(self.events.get, None)
 
 
 @dataclass(eq=False)
@@ -75,7 +74,7 @@ class Generator:
         self._model = model
         self._stop = frozenset(eos_tokens(model))
         self._questions: Queue[Stream | None] = Queue()
-        self._closed = False
+        self._lock, self._closed = threading.Lock(), False
         self._thread = threading.Thread(target=self._work, name="broca generator", daemon=True)
         self._thread.start()
 
@@ -93,7 +92,7 @@ class Generator:
             longest: Maximum number of tokens of a continuation.
 
         Raises:
-            BadInput: The rows exceed `TOKENS`, or too many questions wait.
+            BadInput: The rows exceed `TOKENS`, too many questions wait, or the page is closing.
         """
         if len(gates) * (len(prompt) + longest) > TOKENS:
             raise BadInput(
@@ -103,13 +102,17 @@ class Generator:
         if self.waiting >= WAITING:
             raise BadInput("the page is busy with other questions: ask again in a moment")
         stream = Stream(tuple(prompt), torch.stack(tuple(gates)), longest)
-        self._questions.put(stream)
+        with self._lock:  # nothing is put behind the end of the queue
+            if self._closed:
+                raise BadInput("the page is closing")
+            self._questions.put(stream)
         return stream
 
     def close(self) -> None:
         """Stops the thread after its current token."""
-        self._closed = True
-        self._questions.put(None)
+        with self._lock:
+            self._closed = True
+            self._questions.put(None)
         self._thread.join(timeout=30)
 
     def _work(self) -> None:
@@ -160,8 +163,8 @@ class Generator:
                     [str(decode([int(candidate)])), round(float(share), 5)]
                     for candidate, share in zip(tokens[place], values[place], strict=True)
                 ]
-                shown = {"token": token, "text": new, "likely": likely}
-                stream.events.put({"row": row.number, **shown})
+                shown = {"row": row.number, "token": token, "text": new, "likely": likely}
+                stream.events.put(shown)
                 end = "length" if len(row.tokens) >= stream.longest else ""
             if end:
                 stream.events.put({"row": row.number, "end": end})

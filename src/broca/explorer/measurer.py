@@ -108,6 +108,7 @@ class Measurer:
         self._jobs: Queue[tuple[str, Callable[[], Any], Future[Any]] | None] = Queue()
         self._added: list[str] = []  # no controls of others' verdicts
         self._running = self._stage = ""
+        self._lock, self._closed = threading.Lock(), False
         self._runs: dict[str, Run] = {}
         self._opening: Future[None] = Future()
         self._thread = threading.Thread(target=self._work, name="broca measurer", daemon=True)
@@ -158,14 +159,13 @@ class Measurer:
         """
 
         def added() -> str:
-            names = self._names
-            if name in names:
+            if name in self._names:
                 raise BadInput(f"a task '{name}' is on this page already: name the file otherwise")
-            if len(names) >= MOST_TASKS:
-                raise BadInput(f"the page has {len(names)} tasks and takes no more")
+            if len(self._names) >= MOST_TASKS:
+                raise BadInput(f"the page has {len(self._names)} tasks and takes no more")
             task = Task.from_examples([row for _, row in json_rows(Path(name), text)], name=name)
             self._added.append(self._opened.catalog.name_of(task))
-            self._names = (*names, task.name)
+            self._names = (*self._names, task.name)
             return task.name
 
         return self._do(f"reading {name}", added)
@@ -247,12 +247,20 @@ class Measurer:
         return self._do(f"verifying on {task}", verified)
 
     def close(self) -> None:
-        """Stops the thread after its current job."""
-        self._jobs.put(None)
+        """Stops the thread after its current batch; jobs that run or wait are ended."""
+        with self._lock:
+            self._closed = True
+            self._jobs.put(None)
         self._thread.join(timeout=60)
+
+    def _go_on(self, *_: object) -> None:
+        """Ends the running job if the page is closing; it is called after every batch."""
+        if self._closed:
+            raise BrocaError("the page is closing")
 
     def _hear(self, stage: str, progress: Progress | None) -> None:
         """Keeps the progress of the running job, for `busy`."""
+        self._go_on()
         rows = f", {progress.done:,} of {progress.total:,} rows" if progress else ""
         self._stage = f": {stage}{rows}"
 
@@ -260,14 +268,15 @@ class Measurer:
         if self._jobs.qsize() >= WAITING:
             raise BadInput("the page is busy with other measurements: ask again in a moment")
         done: Future[T] = Future()
-        self._jobs.put((what, job, done))
+        with self._lock:  # nothing is put behind the end of the queue
+            self._go_on()
+            self._jobs.put((what, job, done))
         return done.result()
 
     def _work(self) -> None:
         try:
-            with open_run(
-                self._model, self._options, others=[self._given], warns=False
-            ) as self._opened:
+            options = replace(self._options, on_progress=self._go_on)
+            with open_run(self._model, options, others=[self._given], warns=False) as self._opened:
                 catalog = self._opened.catalog
                 names = catalog.names_of(self._given) or auto_tasks(self._model, catalog)
                 self._names = tuple(dict.fromkeys(names))
@@ -275,6 +284,7 @@ class Measurer:
                 while (entry := self._jobs.get()) is not None:
                     self._running, job, done = entry
                     try:
+                        self._go_on()
                         done.set_result(job())
                     except Exception as error:  # noqa: BLE001  # the caller gets it
                         done.set_exception(error)
@@ -283,9 +293,6 @@ class Measurer:
             if self._opening.done():
                 raise
             self._opening.set_exception(error)
-        while not self._jobs.empty():
-            if (entry := self._jobs.get()) is not None:
-                entry[2].set_exception(BrocaError("the page is closing"))
 
     def _asking(self, task: str, options: RunOptions) -> RunOptions:
         """Returns the options for a task: a metric and a split are those of the first one.

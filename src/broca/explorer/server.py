@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 import msgspec
 from waitress import create_server, wasyncore
@@ -132,12 +132,14 @@ class Server:
     def url(self) -> str:
         """Address of the page, with the token if there is one."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}/{f'?token={self._token}' if self._token else ''}"
+        query = f"?{urlencode({'token': self._token})}" if self._token else ""
+        return f"http://{host}:{self.port}/{query}"
 
     def close(self) -> None:
-        """Stops the server."""
-        self._server.trigger.pull_trigger(lambda: wasyncore.close_all(self._sockets))
-        self._thread.join(timeout=10)
+        """Stops the server, unless it has ended."""
+        if self._thread.is_alive():
+            self._server.trigger.pull_trigger(lambda: wasyncore.close_all(self._sockets))
+            self._thread.join(timeout=10)
         self._server.task_dispatcher.shutdown(timeout=0)
 
     def wait(self) -> None:

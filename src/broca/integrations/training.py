@@ -85,6 +85,7 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **arguments: Any) -> None:
         """Opens the journal and the workers, which all measurements share."""
+        self._opened.close()  # those of a training that was interrupted
         journal, executor = self._run_options.journal_options, self._run_options.executor_options
         space = self._opened.enter_context(open_workspace(journal, executor, warns=False))
         self._options = self._run_options.within(space)

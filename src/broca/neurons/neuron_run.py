@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broca.errors import BadInput
-from broca.measurement import Plan
+from broca.measurement import Ints, Plan
 from broca.models import GatedModel, NeuronBlock, neuron_blocks, parameters_of_neuron
 from broca.neurons.gradients import IntegratedGradients, ItemScores, steps_of
 from broca.neurons.items import neuron_tasks
@@ -25,9 +25,6 @@ from broca.runs.session import open_run
 from broca.runs.task_sets import Part, other_tasks
 from broca.tasks import Benchmark, Request, Task
 from broca.verification.statistics import Values, bootstrap_interval, interval_of
-
-ItemPlaces = NDArray[np.intp]
-"""Positions of items in the bank of a run."""
 
 _INTERVALS = 11
 """Distinguishes the random numbers of intervals from others of the same seed."""
@@ -167,7 +164,7 @@ class NeuronRun:
         """The names of the tasks, the verb's own first."""
         return tuple(self.run.tasks.benchmarks)
 
-    def places(self, name: str, part: Part = "locate") -> ItemPlaces:
+    def places(self, name: str, part: Part = "locate") -> Ints:
         """Returns the positions of a task's items of a part."""
         return self.run.tasks.places[part][name]
 
@@ -175,13 +172,13 @@ class NeuronRun:
         """Returns a task of the run."""
         return self.run.tasks.benchmarks[name]
 
-    def golds(self, places: ItemPlaces) -> list[Request]:
+    def golds(self, places: Ints) -> list[Request]:
         """Returns the gold answers of some items, under teacher forcing."""
         bank = (self.run.bank[place] for place in places.tolist())
         margins = (benchmark.margin(item) for benchmark, item in bank)
         return [margin.requests[0] for margin in margins if margin is not None]
 
-    def item_scores(self, places: ItemPlaces, *, integrated: bool = True) -> ItemScores:
+    def item_scores(self, places: Ints, *, integrated: bool = True) -> ItemScores:
         """Scores every neuron for every item.
 
         Args:
@@ -201,7 +198,7 @@ class NeuronRun:
         ]
         return ItemScores.of(self.run.observe(observations))
 
-    def scaled(self, places: ItemPlaces, sets: Sequence[Columns], factor: float = 0.0) -> Responses:
+    def scaled(self, places: Ints, sets: Sequence[Columns], factor: float = 0.0) -> Responses:
         """Measures all items under every set: the tasks' metrics and the gold answers' likelihood.
 
         Args:

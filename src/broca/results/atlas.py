@@ -360,10 +360,9 @@ def views_of(atlas: Atlas) -> list[dict[str, Any]]:
             "framed": sorted(_selected(atlas)), "unit": f"{atlas.response}, mean over tasks",
         })  # fmt: skip
     for task, row in zip(atlas.tasks, atlas.effects, strict=True):
-        framed = list(atlas.selected(task.name))
         views.append({
-            "name": task.name, "steps": _steps(row, span), "framed": framed,
-            "unit": f"{atlas.response} in {task.name}",
+            "name": task.name, "steps": _steps(row, span),
+            "framed": list(atlas.selected(task.name)), "unit": f"{atlas.response} in {task.name}",
         })  # fmt: skip
     if views:
         views[0]["names"] = atlas.components
@@ -380,10 +379,9 @@ def _means(atlas: Atlas) -> dict[str, float | None]:
     rows = [row for task, row in zip(atlas.tasks, atlas.effects, strict=True) if not task.at_chance]
     if not rows:
         return dict.fromkeys(atlas.components)
-    columns = zip(*rows, strict=True)
     return {
         name: sum(values) / len(rows)
-        for name, values in zip(atlas.components, columns, strict=True)
+        for name, values in zip(atlas.components, zip(*rows, strict=True), strict=True)
     }
 
 

@@ -54,17 +54,11 @@ def atlas(options: AtlasOptions) -> Atlas:
             ablation=ablation,
             donors=donors if ablation.needs_donors else [],
             settings={
-                "verb": "atlas",
-                "tasks": list(names),
-                "rows": options.rows,
-                "items": options.items,
-                "seed": seed,
-                "response": response,
-                "ablation": [ablation.kind, ablation.scale],
-                "components": gated.kinds,
-                "task_options": task_options.to_dict(),
+                "verb": "atlas", "tasks": list(names), "rows": options.rows, "items": options.items,
+                "seed": seed, "response": response, "ablation": [ablation.kind, ablation.scale],
+                "components": gated.kinds, "task_options": task_options.to_dict(),
             },
-        )
+        )  # fmt: skip
         stages.expect(budget + len(every))
         stages.enter(INTACT)
         scores = run.scores((), part="locate")

@@ -65,6 +65,11 @@ def chat(options: ChatOptions) -> tuple[Exchange, ...]:
     with model_in_use(target, options.model_options, Stages(options.on_progress)) as model:
         if model.tokenizer is None:
             raise BadInput(f"model '{model.name}' has no tokenizer: a conversation needs one")
+        if options.max_new_tokens >= model.max_length:
+            raise BadInput(
+                f"`max_new_tokens` {options.max_new_tokens:,} leaves no room for a prompt: the "
+                f"model reads {model.max_length:,} tokens; lower it"
+            )
         parts = model.gated_parts(published_heads(heads, model), options.scale)
         names = tuple(component.name for component in parts.named)
         conversation = _Conversation(model, options, names)
@@ -162,8 +167,7 @@ class _Conversation:
             lines = [system] if system else []
             lines += [question + answer for question, answer in history]
             tokens = list(model.tokenizer.encode("\n".join([*lines, prompt])))
-        room = max(1, model.max_length - self._options.max_new_tokens)
-        return tokens[-room:]
+        return tokens[self._options.max_new_tokens - model.max_length :]
 
     def _generated(self, tokens: list[int], write: Callable[[str], None]) -> str:
         """Generates with transformers' own loop, which obeys the model's `generation_config`."""

@@ -8,11 +8,11 @@ from broca.errors import BadInput, BrocaError
 from broca.explorer import Explorer, ExplorerSubject
 from broca.explorer.server import Server, require_token
 from broca.models import GatedModel, load
-from broca.options import ExploreOptions, verb
+from broca.options import ExploreOptions, RunOptions, verb
 from broca.options.running import GivenAblation
 from broca.results.localization import Localization
-from broca.runs.folder import options_of_run
-from broca.runs.progress import Stages, silent
+from broca.runs.folder import options_of_run, with_recorded
+from broca.runs.progress import Stages
 from broca.runs.workspace import Workspace
 from broca.store import Journal
 from broca.tasks import Catalog
@@ -61,6 +61,12 @@ def explore(options: ExploreOptions) -> LivePage:
     else:
         subject = ExplorerSubject.of(target)
         run_options = options_of_run(target, run_options, with_journal=False)
+        said = RunOptions.of(subject.made_with)  # by the result, also where no command is recorded
+        groups = {
+            name: with_recorded(getattr(run_options, name), getattr(said, name))
+            for name in ("task_options", "model_options")
+        }
+        run_options = replace(run_options, **groups)
         run_options = _kept(Path(str(target)).expanduser(), run_options)
     catalog = Catalog(**asdict(run_options.source_options))
     if tasks != "auto":
@@ -76,9 +82,7 @@ def explore(options: ExploreOptions) -> LivePage:
     else:
         stages.enter(f"loading the model {subject.model}")
         gated = load(subject.model, **run_options.model_options.keywords())
-    explorer = Explorer(
-        gated, subject, run_options=replace(run_options, on_progress=silent), verify=verify
-    )
+    explorer = Explorer(gated, subject, run_options=run_options, verify=verify)
     try:
         server = Server(
             explorer, host=options.host, port=options.port, token=token, public=options.public

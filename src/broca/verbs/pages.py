@@ -87,10 +87,9 @@ def view(folders: str | Path | Sequence[str | Path] = ".", *, out: str | Path = 
                 page=quote(_relative(page, place)) if page.is_file() else "",
                 date=f"{written:%Y-%m-%d}",
             )
+            entries.append(entry)
         except BadInput as error:
             notes.append(str(error))
-        else:
-            entries.append(entry)
     if not entries:
         names = ", ".join(f"'{root}'" for root in roots)
         raise BadInput(f"{names} holds no result of broca: give the out folders of commands")

@@ -41,12 +41,9 @@ def ranking_table(result: Localization | Refit) -> Table:
     """Returns the table of all components in the order of the method."""
     effects = [line.effect for line in result.ranking]
     off_target: dict[str, float] = getattr(result, "off_target_effects", {})
+    order = "largest effect beyond the others first" if off_target else "in the order of the method"
     if effects == sorted(effects):
         order = "most harmful ablation first"
-    else:
-        order = (
-            "largest effect beyond the others first" if off_target else "in the order of the method"
-        )
     return Table.of(
         "ranking", f"Estimated effect of every component, {order}", result.ranking,
         component("name"), Column(f"effect on {result.response}", "effect", fixed(4, sign=True)),

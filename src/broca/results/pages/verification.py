@@ -93,14 +93,12 @@ def task_table(verification: Verification) -> Table:
         return table.pick("task|role|metric|items|chance|intact")
     if (worst := verification.worst) is None:
         return table
-    summary = (
+    summary = [
         ("mean of the others", verification.off_target or verification.off_target_drop),
         (f"largest of the others: {worst.task}", worst.interval or worst.drop),
-        *(
-            [(f"specific to {verification.task}", verification.specific)]
-            * bool(verification.verdict)
-        ),
-    )
+    ]
+    if verification.verdict:
+        summary.append((f"specific to {verification.task}", verification.specific))
     rows = tuple((name, *(None,) * 6, lost, None, None, None) for name, lost in summary)
     strong = table.strong | {len(table.rows) + 2}
     return replace(table, rows=table.rows + rows, strong=strong, summary=len(rows))
