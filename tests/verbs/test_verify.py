@@ -106,7 +106,7 @@ def test_what_a_set_does_alone_equals_weights_zeroed_by_hand(planted, planted_he
         gone = [(part.layer, part.index) for part in planted.components if part.name not in kept]
         edited = zeroed_by_hand(planted.model, gone, head_dim=planted.model.config.head_dim)
         model = broca.load(edited, planted.tokenizer, name="by hand")
-        return Run(model, tasks, Workspace()).scores((), ["capitals"])["capitals"]
+        return Run(model, tasks, Workspace()).scores(())["capitals"]
 
     everything, nothing = score(order), score([])
     kept = {k: (score(order[:k]) - nothing) / (everything - nothing) for k in (1, 2)}
@@ -127,7 +127,7 @@ def test_what_a_member_costs_another_task_equals_weights_zeroed_by_hand(planted,
         head_dim = planted.model.config.head_dim
         edited = zeroed_by_hand(planted.model, [(part.layer, part.index)], head_dim=head_dim)
         by_hand = broca.load(edited, planted.tokenizer, name="by hand")
-        after = Run(by_hand, tasks, Workspace()).scores((), ["sorting"])["sorting"]
+        after = Run(by_hand, tasks, Workspace()).scores(())["sorting"]
         assert member.others["sorting"].value == pytest.approx(found.baseline["sorting"] - after)
     assert member.others["sorting"].value > 0
 
