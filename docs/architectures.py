@@ -3,9 +3,9 @@
 Each class gets a tiny configuration and random weights, and is loaded with `broca.load`. The
 configuration is made from the default of the class by rules over the names of fields: a width
 becomes 64, a number of layers 3, and a list with an entry for each layer keeps every kind of entry.
-If broca accepts the model, its logits with one head ablated are compared with those of a copy whose
-weights are zeroed by hand, in plain transformers, and its scores and texts with those of lm-eval's
-`hf`, one request at a time. The outcome of every class is a line of
+If broca accepts the model, its logits with a head of every layer ablated are compared with those of
+a copy whose weights are zeroed by hand, in plain transformers, and its scores and texts with those
+of lm-eval's `hf`, one request at a time. The outcome of every class is a line of
 `docs/architectures.md`; no list of names is kept by hand.
 """
 
@@ -64,9 +64,9 @@ SIZES: dict[str, Any] = {
     "num_attention_heads": HEADS, "n_head": HEADS, "n_heads": HEADS, "num_heads": HEADS,
     "decoder_attention_heads": HEADS, "encoder_attention_heads": HEADS,
     "num_key_value_heads": KV_HEADS, "num_kv_heads": KV_HEADS, "n_head_kv": KV_HEADS,
-    "kv_n_heads": KV_HEADS, "num_global_key_value_heads": KV_HEADS,
-    "head_dim": HEAD_WIDTH, "attention_head_dim": HEAD_WIDTH, "global_head_dim": HEAD_WIDTH,
-    "kv_channels": HEAD_WIDTH, "v_head_dim": HEAD_WIDTH, "qk_nope_head_dim": 8,
+    "kv_n_heads": KV_HEADS, "num_global_key_value_heads": 1,
+    "head_dim": HEAD_WIDTH, "attention_head_dim": HEAD_WIDTH, "global_head_dim": 2 * HEAD_WIDTH,
+    "kv_channels": HEAD_WIDTH, "v_head_dim": 24, "qk_nope_head_dim": 8,
     "qk_rope_head_dim": 8, "rotary_dim": 8, "kv_lora_rank": 16, "q_lora_rank": 16,
     "intermediate_size": 96, "ffn_dim": 96, "n_inner": 96, "d_ff": 96, "ffn_hidden_size": 96,
     "decoder_ffn_dim": 96, "encoder_ffn_dim": 96, "block_ff_dim": 96, "mlp_hidden_size": 96,
@@ -79,8 +79,8 @@ SIZES: dict[str, Any] = {
     "num_experts": 4, "num_local_experts": 4, "n_routed_experts": 4, "moe_num_experts": 4,
     "zero_expert_num": 1, "n_shared_experts": 1, "num_shared_experts": 1,
     "num_experts_per_tok": 2, "num_experts_per_token": 2, "moe_topk": 2, "moe_top_k": 2,
-    "top_k_experts": 2, "moe_k": 2, "n_group": 1, "topk_group": 1, "first_k_dense_replace": 0,
-    "num_dense_layers": 0, "moe_layer_start_index": 0, "moe_layer_end_index": LAYERS - 1,
+    "top_k_experts": 2, "moe_k": 2, "n_group": 1, "topk_group": 1, "first_k_dense_replace": 1,
+    "num_dense_layers": 1, "moe_layer_start_index": 0, "moe_layer_end_index": LAYERS - 1,
     "mamba_n_heads": 8, "mamba_num_heads": 8, "n_mamba_heads": 2, "mamba_d_head": 16,
     "mamba_head_dim": 16, "mamba_headdim": 16, "mamba_ngroups": 1, "mamba_n_groups": 1,
     "n_groups": 1, "mamba_d_state": 8, "ssm_state_size": 8, "state_size": 8, "mamba_d_ssm": 128,
@@ -90,7 +90,7 @@ SIZES: dict[str, Any] = {
     "linear_value_head_dim": 8, "linear_num_heads": HEADS, "linear_head_dim": HEAD_WIDTH,
     "conv_dim": WIDTH, "conv_dim_out": WIDTH, "adapter_rank": 4,
     "hidden_size_per_layer_input": 8, "vocab_size_per_layer_input": VOCABULARY,
-    "num_kv_shared_layers": 0, "laurel_rank": 8, "attn_layer_period": 3, "attn_layer_offset": 1,
+    "num_kv_shared_layers": 1, "laurel_rank": 8, "attn_layer_period": 3, "attn_layer_offset": 1,
     "axial_pos_embds": False, "type_vocab_size": 2, "block_size": 16, "num_mem_blocks": 1,
     "index_n_heads": 2, "index_head_dim": 16, "index_topk": 64, "num_decoder_layers": LAYERS,
     "num_encoder_layers": LAYERS, "num_decoder_attention_heads": HEADS,
@@ -271,23 +271,24 @@ def comparable(gated: GatedModel) -> list[Any]:
 
 
 def compared_by_hand(model: Any, gated: GatedModel) -> tuple[float, float]:
-    """Compares a model with a gated head to a copy whose weights are zeroed by hand.
+    """Compares a model with a gated head in every layer to a copy with weights zeroed by hand.
 
     Returns:
-        The largest difference of their logits, and the largest change of the logits by the head,
+        The largest difference of their logits, and the largest change of the logits by the heads,
         in units of the logits' standard deviation.
     """
-    (projection, *_) = comparable(gated)
-    edited = copy.deepcopy(model)
-    module = edited.get_submodule(projection.path)
-    columns = slice(projection.head_dim, 2 * projection.head_dim)
-    with torch.no_grad():
-        weight = module.weight if type(module).__name__ == "Conv1D" else module.weight.T
-        weight[columns] = 0
+    edited, heads = copy.deepcopy(model), []
+    for projection in comparable(gated):
+        module = edited.get_submodule(projection.path)
+        columns = slice(projection.head_dim, 2 * projection.head_dim)
+        with torch.no_grad():
+            weight = module.weight if type(module).__name__ == "Conv1D" else module.weight.T
+            weight[columns] = 0
+        heads.append(f"L{projection.layer}H1")
     tokens = torch.randint(3, VOCABULARY, (1, 12), generator=torch.Generator().manual_seed(7))
     with torch.no_grad():
         expected = edited(input_ids=tokens, use_cache=False).logits
-        with gated.ablated(f"L{projection.layer}H1"):
+        with gated.ablated(heads):
             ablated = model(input_ids=tokens, use_cache=False).logits
         intact = model(input_ids=tokens, use_cache=False).logits
     difference, effect = (
