@@ -62,6 +62,16 @@ def test_what_has_no_heads_of_its_own_is_refused(change, message):
         find_structure(model)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_attention_that_looks_at_few_tokens_is_found(seed):
+    """Each token looks at one or two others here, in some layers the last one not at the first."""
+    model = tiny_llama(seed=seed)
+    with torch.no_grad():
+        for layer in model.model.layers:
+            layer.self_attn.q_proj.weight *= 30
+    assert len(find_structure(model).projections) == 2
+
+
 def test_layers_that_do_not_mix_tokens_are_listed():
     """A layer without working attention is listed as not covered, and the others are found."""
 

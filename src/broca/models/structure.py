@@ -4,10 +4,11 @@ The output projection is the first matrix of a decoder layer whose *input* alrea
 earlier matrices (query, key and value projections, a parallel MLP) process each token separately.
 One forward pass shows it. The first and the last row of the probe batch are undisturbed; in row i+1
 the first token is disturbed only at the input of decoder layer i. Within layer i, the output
-projection is the first projection whose input *at the last token* differs between row i+1 and row 0
+projection is the first projection whose input *at a later token* differs between row i+1 and row 0
 by more than the two undisturbed rows differ. It must write into the residual stream, and attention
 blocks of one class must agree in the name of theirs. A layer may read the keys and values of a
-lower one (Gemma 4): where nothing mixes, the first token is disturbed in all layers below, too.
+lower one (Gemma 4), and no later token may happen to look at the first: where nothing mixes, other
+tokens are tried, with the first one disturbed in all layers below, or in one.
 """
 
 import inspect
@@ -23,8 +24,15 @@ from torch import Tensor, nn
 from broca.errors import BadInput, UnsupportedModel
 from broca.results.checks import NotCovered
 
-PROBE_TOKENS = 5
-"""Length of the probe, longer than a causal convolution of width 4, which would mix tokens too."""
+PROBE_TOKENS = 12
+"""Length of the probe."""
+
+_NEAR = 4
+"""Number of first tokens of the probe that are not compared: a causal convolution of width 4 would
+mix them with the first one."""
+
+_PROBES = 5
+"""Maximum number of probes, of which all but the first are for layers where nothing mixed."""
 
 _HEAD_COUNT_FIELDS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
 _KV_COUNT_FIELDS = ("num_key_value_heads", "num_kv_heads", "n_head_kv")
@@ -188,12 +196,12 @@ def find_structure(model: nn.Module) -> Structure:
             "attention heads; broca needs a decoder-only transformer"
         )
     prefix, layers = _decoder_layers(model, config)
-    probed, cache = _probe(model, layers, vocabulary=int(config.vocab_size))
-    mix = [any(run.mixed for run in runs) for runs in probed]
-    if not all(mix):
-        below, _ = _probe(model, layers, vocabulary=int(config.vocab_size), below=True)
-        of_layers = zip(probed, below, mix, strict=True)
-        probed = [own if mixes else lower for own, lower, mixes in of_layers]
+    probed, cache = _probe(model, layers, int(config.vocab_size))
+    for seed in range(1, _PROBES):
+        if all(map(_mixes, probed)):
+            break
+        again, _ = _probe(model, layers, int(config.vocab_size), seed=seed, below=seed % 2 == 1)
+        probed = [old if _mixes(old) else new for old, new in zip(probed, again, strict=True)]
     names = {module: name for name, module in model.named_modules()}
     parts: list[LayerParts] = []
     layer_of: dict[nn.Module, int] = {}
@@ -404,14 +412,23 @@ class _Run(NamedTuple):
     width: int
 
 
+def _mixes(runs: list[_Run]) -> bool:
+    return any(run.mixed for run in runs)
+
+
 def _probe(
-    model: nn.Module, layers: list[nn.Module], *, vocabulary: int, below: bool = False
+    model: nn.Module,
+    layers: list[nn.Module],
+    vocabulary: int,
+    *,
+    seed: int = 0,
+    below: bool = False,
 ) -> tuple[list[list[_Run]], Any]:
     """Runs the probe batch; returns what ran in each layer, and the model's cache or None.
 
     If `below`, rows are disturbed from the first layer on, but enter their layer as in row 0.
     """
-    generator = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(seed)
     row = torch.randint(0, vocabulary, (1, PROBE_TOKENS), generator=generator)
     rows = len(layers) + 2
     tokens = row.repeat(rows, 1).to(input_device(model))
@@ -433,11 +450,11 @@ def _probe(
         return args, {**kwargs, "hidden_states": hidden}
 
     def mixes(index: int, entering: Tensor) -> bool:
-        quiet, disturbed, equal = (entering[at, -1].float() for at in (0, index + 1, -1))
-        inexact = 4 * (quiet - equal).norm()  # kernels for GPUs, batches of experts
-        rounding = max(1e-3, 4 * torch.finfo(entering.dtype).eps) * quiet.norm()
+        quiet, disturbed, equal = (entering[at, _NEAR:].float() for at in (0, index + 1, -1))
+        inexact = 4 * (quiet - equal).norm(dim=-1)  # kernels for GPUs, batches of experts
+        rounding = max(1e-3, 4 * torch.finfo(entering.dtype).eps) * quiet.norm(dim=-1)
         # NaN differs not
-        return bool((quiet - disturbed).norm() > torch.maximum(rounding, inexact))
+        return bool(((quiet - disturbed).norm(dim=-1) > torch.maximum(rounding, inexact)).any())
 
     def watch(index: int, module: nn.Module, args: tuple[Any, ...]) -> None:
         mixed, width = False, 0
