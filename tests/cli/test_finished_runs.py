@@ -60,6 +60,8 @@ def test_a_run_is_refitted(finished, tmp_path):
     refit = ("refit", finished, "--recovery", "ridge", "--k", 2, "--resamples", 5)
     text = printed(*refit, "--out", tmp_path)
     result = Refit.read(tmp_path / "refit.json")
+    assert len(result.ranking) == 48
+    assert len(result.selected) <= 2
     found = ", ".join(result.selected) or f"nothing selected: {result.reason}"
     assert text.startswith(f"sorting: {found}\n")
     assert f"written: {tmp_path / 'refit.json'}" in text

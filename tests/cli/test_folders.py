@@ -112,35 +112,21 @@ def test_ctrl_c_keeps_everything_and_prints_what_goes_on(tmp_path):
     assert rows_in(journal) > measured
 
 
-@pytest.fixture
-def dated_model(tmp_path):
-    """A model whose chat template begins prompts with the day of the month."""
-    folder = shutil.copytree(shipped_model_folder("reference-small"), tmp_path / "dated")
-    (folder / "chat_template.jinja").write_text(
-        "{{ strftime_now('%d') }} {% for message in messages %}{{ message['content'] }}{% endfor %}"
-    )
-    return folder
+def set_day(monkeypatch, day):
+    """Changes the date, of broca and of transformers."""
 
+    class Today(date):
+        @classmethod
+        def today(cls):
+            return cls.fromisoformat(day)
 
-@pytest.fixture
-def on_day(monkeypatch):
-    """A function that changes the date, of broca and of transformers."""
+    class Now(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return cls.fromisoformat(day)
 
-    def change(day):
-        class Today(date):
-            @classmethod
-            def today(cls):
-                return cls.fromisoformat(day)
-
-        class Now(datetime):
-            @classmethod
-            def now(cls, tz=None):
-                return cls.fromisoformat(day)
-
-        monkeypatch.setattr("broca.runs.session.date", Today, raising=False)
-        monkeypatch.setattr(chat_template_utils, "datetime", Now)
-
-    return change
+    monkeypatch.setattr("broca.runs.session.date", Today, raising=False)
+    monkeypatch.setattr(chat_template_utils, "datetime", Now)
 
 
 def first_words(out):
@@ -150,19 +136,23 @@ def first_words(out):
 
 
 @pytest.mark.long
-def test_a_run_keeps_the_date_of_its_chat_template(dated_model, on_day, tmp_path):
+def test_a_run_keeps_the_date_of_its_chat_template(monkeypatch, tmp_path):
     """A run that goes on, or is repeated, on another day asks what it asked; a new run does not."""
+    folder = shutil.copytree(shipped_model_folder("reference-small"), tmp_path / "dated")
+    (folder / "chat_template.jinja").write_text(
+        "{{ strftime_now('%d') }} {% for message in messages %}{{ message['content'] }}{% endfor %}"
+    )
     command = (
-        "localize", dated_model, "--task", "capitals", "--others", "brackets", "--rows", 700,
+        "localize", folder, "--task", "capitals", "--others", "brackets", "--rows", 700,
         "--items", 6, "--no-verify", "--chat-template",
     )  # fmt: skip
     out = tmp_path / "out"
-    on_day("2026-03-01")
+    set_day(monkeypatch, "2026-03-01")
     assert broca(*command, "--out", out).returncode == 0
     assert first_words(out) == {"01"}
     result = (out / "result.json").read_text()
     (out / "result.json").unlink()
-    on_day("2026-03-02")
+    set_day(monkeypatch, "2026-03-02")
     resumed = broca(*command, "--out", out)
     assert resumed.returncode == 0, resumed.stderr
     assert first_words(out) == {"01"}
@@ -173,7 +163,7 @@ def test_a_run_keeps_the_date_of_its_chat_template(dated_model, on_day, tmp_path
     assert (again.returncode, again.stdout) == (0, "identical\n"), again.stderr
     assert broca(*command, "--out", tmp_path / "new").returncode == 0
     assert first_words(tmp_path / "new") == {"02"}
-    on_day("2026-03-03")
+    set_day(monkeypatch, "2026-03-03")
     chosen = broca(*command, "--chat-template-date", "2026-03-02", "--out", tmp_path / "chosen")
     assert chosen.returncode == 0, chosen.stderr
     assert first_words(tmp_path / "chosen") == {"02"}

@@ -21,14 +21,6 @@ ANSWER = Margin((Request("loglikelihood", (40, 41), (50, 51, 52)),), None)
 ROWS = [CHOICE, ANSWER, ANSWER.paired(), CHOICE]
 
 
-@pytest.fixture(scope="module")
-def double():
-    """The tiny model in double precision, for finite differences, with every kind of gate."""
-    return GatedModel.wrap(
-        tiny_llama().double(), tiny_tokenizer(), name="double", components="heads+mlp+layers"
-    )
-
-
 def differentiated(engine, margins, gates, index):
     """Returns margins and their gradients."""
     job = Job(0, gates, index, np.zeros_like(index), margins=tuple(margins))
@@ -45,8 +37,13 @@ def gates_of(model):
 
 
 @pytest.mark.parametrize("budget", [1, 100_000])
-def test_gradients_equal_finite_differences(double, budget):
-    """Gradients equal central differences of the margin, gate by gate, for both kinds of margin."""
+def test_gradients_equal_finite_differences(budget):
+    """Gradients equal central differences of the margin, gate by gate, for both kinds of margin.
+
+    The model is in double precision, with every kind of gate.
+    """
+    plain, kinds = tiny_llama().double(), "heads+mlp+layers"
+    double = GatedModel.wrap(plain, tiny_tokenizer(), name="double", components=kinds)
     gates, index = gates_of(double), np.arange(4)
     engine = Engine(double, EngineOptions(token_budget=budget))
     _, gradients = differentiated(engine, ROWS, gates, index)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from engine.shared_work import GATES, PREAMBLE, run, same, zeroed
 from independent import plain_loglikelihood
-from tiny import tiny_llama, tiny_tokenizer
+from tiny import tiny_gated
 
 from broca import designs
 from broca.engine import Ablation, Engine, EngineOptions, donor_activations
@@ -126,9 +126,7 @@ def test_memory_shortage_loses_nothing(tiny, monkeypatch, kind, options):
 
 def test_a_row_of_a_sweep_starts_where_it_differs(monkeypatch):
     """It starts at its layer's output projection, and repeats no attention; random masks do not."""
-    model = GatedModel.wrap(
-        tiny_llama(layers=3), tiny_tokenizer(), name="three", components="heads+mlp+layers"
-    )
+    model = tiny_gated("three", "heads+mlp+layers", layers=3)
     attention = model.model.model.layers[1].self_attn
     contexts = [(9 * n + 3, n + 5, 7, 80) for n in range(4)]
     requests = [Request("loglikelihood", context, (c,)) for context in contexts for c in (5, 6)]
@@ -156,7 +154,7 @@ def test_a_row_of_a_sweep_starts_where_it_differs(monkeypatch):
 def test_only_positions_whose_logits_are_needed_pass_the_head(way, monkeypatch):
     """The head reads each target's positions once, none of a shared prefix, and no padding."""
     monkeypatch.setattr(gated, "_FEWEST", 1)
-    model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="counted")
+    model = tiny_gated("counted")
     requests = few_shot(4, "read")
     if way == "generation":
         requests = [replace(r, kind="generate_until", max_new_tokens=1) for r in requests]

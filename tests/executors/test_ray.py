@@ -14,7 +14,7 @@ import torch
 from clusters import ray_on
 from direct import DirectExecutor
 from journals import totals
-from tiny import tiny_llama, tiny_tokenizer
+from tiny import tiny_gated
 
 import broca
 from broca.engine import Ablation, Engine, EngineOptions, Job, RunnerSpec, donor_activations
@@ -23,7 +23,6 @@ from broca.executors import ray as ray_executor
 from broca.executors.executor import Executor
 from broca.executors.ray import RayPool, RayRunner, Recipe, Worker, workers_of
 from broca.measurement import Plan
-from broca.models import GatedModel
 from broca.options import ExecutorOptions
 from broca.runs.interrupts import Stopper
 from broca.runs.workspace import Workspace
@@ -260,7 +259,7 @@ def test_errors_of_broca_come_back_from_a_worker_as_they_are():
     try:
         missing = pickle.loads(pickle.dumps(Worker(Recipe("./nowhere", "")).load()))
         assert isinstance(missing, UnknownName)
-        broken = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="broken")
+        broken = tiny_gated("broken")
         broken.model.lm_head.weight.data[3] = float("inf")
         recipe = Recipe.of(RunnerSpec(model=broken))
         worker = Worker(replace(recipe, loading=replace(recipe.loading, device="cpu")))

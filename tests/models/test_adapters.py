@@ -126,15 +126,15 @@ def test_an_adapter_of_an_adapter_is_both(base, tmp_path, merge):
     gated = load(str(outer), device="cpu", merge_adapter=merge)
     torch.testing.assert_close(logits(gated.model), logits(both), atol=1e-5, rtol=1e-5)
     assert gated.adapter.startswith(f"LORA adapter {outer} on {inner}")
-    rebase(inner, str(outer))
+    configure(inner, base_model_name_or_path=str(outer))
     with pytest.raises(BadInput, match="names itself as its base"):
         load(str(outer))
 
 
-def rebase(folder, base):
-    """Gives a saved adapter another base."""
+def configure(folder, **changes):
+    """Changes the configuration of a saved adapter."""
     file = folder / "adapter_config.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"base_model_name_or_path": base}))
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
 
 
 def test_a_relative_base_is_found_from_the_adapter(base, tmp_path, monkeypatch):
@@ -157,7 +157,7 @@ def test_what_is_no_adapter_of_weights_is_refused(base, tmp_path):
         ("reference-small", BadInput, "could not be put on 'reference-small'"),
         (None, BadInput, r"adapter_config\.json"),
     ):
-        rebase(tmp_path, other)
+        configure(tmp_path, base_model_name_or_path=other)
         with pytest.raises(error, match=message):
             load(str(tmp_path))
     for text in ("{", "{}"):
@@ -180,9 +180,7 @@ def test_an_adapter_is_no_way_around_pickle(base, tmp_path):
 def test_an_adapter_s_patterns_have_a_time_limit(base, tmp_path, monkeypatch):
     """An endless pattern of names of modules is ended with a line."""
     adapter(base, tmp_path)
-    file = tmp_path / "adapter_config.json"
-    config = json.loads(file.read_text())
-    file.write_text(json.dumps(config | {"target_modules": r"(([a-z_.0-9])+)+!"}))
+    configure(tmp_path, target_modules=r"(([a-z_.0-9])+)+!")
     monkeypatch.setattr("broca.models.checkpoints._ADAPTER_S", 0.5)
     with pytest.raises(BadInput, match=r"took more than 0\.5 s"):
         load(str(tmp_path), device="cpu")

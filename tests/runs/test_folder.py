@@ -69,7 +69,7 @@ def test_fresh_leaves_a_journal_that_is_being_written(tmp_path):
     ("file", "text"),
     [
         ("model/more", ""),
-        ("model/weights", "12"),
+        ("model/weights", "2"),
         ("model/weights", None),
         ("control.jsonl", "2"),
         ("moved/result.json", "[]"),

@@ -7,11 +7,12 @@ import signal
 from dataclasses import replace
 
 import numpy as np
-import peft
 import pytest
 import torch
 from claims import claimed
 from dying import die, killed
+from engine.test_ablation import inputs_by_hand
+from independent import plain_loglikelihood, sliced
 from journals import totals
 from tiny import tiny_llama
 
@@ -145,23 +146,6 @@ def test_rows_of_other_settings_are_not_taken_from_a_journal(tmp_path):
     assert totals(journal) == before
 
 
-@pytest.mark.long
-def test_rows_of_other_adapters_are_not_taken_from_a_journal(tmp_path):
-    """Within `disable_adapter` a model of PEFT has the scores of its base, on the same journal."""
-    small = broca.load("reference-small", device="cpu")
-    torch.manual_seed(0)
-    config = peft.LoraConfig(
-        r=8, lora_alpha=64, target_modules=["down_proj", "o_proj"], init_lora_weights=False
-    )
-    adapted = peft.get_peft_model(small.model, config).eval()
-    model = broca.load(adapted, small.tokenizer)
-    with_adapter = scores_of(model, tmp_path / "j.sqlite")
-    with adapted.disable_adapter():
-        without = scores_of(model, tmp_path / "j.sqlite")
-    assert with_adapter == scores_of(model)
-    assert without == scores_of(broca.load("reference-small", device="cpu")) != with_adapter
-
-
 SENTENCES = broca.Task.from_examples(
     [
         {"prompt": "-", "choices": [f" the {noun} sings.", f" the {noun} sing much."], "label": 0}
@@ -169,30 +153,6 @@ SENTENCES = broca.Task.from_examples(
     ],
     name="sentences",
 )
-
-
-def inputs_of(model, sequences, replaced=None):
-    """Returns inputs of the last output projection of plain transformers, and logits, by sequence.
-
-    `replaced` replaces the slice of the second head.
-    """
-    inputs, logits = [], []
-
-    def hook(_module, arguments):
-        (states,) = arguments
-        inputs.append(states[0].clone())
-        if replaced is None:
-            return None
-        states = states.clone()
-        states[..., 8:16] = replaced
-        return (states,)
-
-    handle = model.model.layers[1].self_attn.o_proj.register_forward_pre_hook(hook)
-    with torch.no_grad():
-        for tokens in sequences:
-            logits.append(model(input_ids=torch.tensor([tokens]), use_cache=False).logits[0])
-    handle.remove()
-    return inputs, logits
 
 
 def test_donors_and_norms_come_from_all_scored_tokens(tiny):
@@ -203,7 +163,8 @@ def test_donors_and_norms_come_from_all_scored_tokens(tiny):
     sentences = [tokens for _, tokens in tasks.scored_tokens(located)]
     assert len(sentences) == 2 * len(located)
     assert all(len(tokens) > 8 for tokens in sentences)
-    activations = torch.cat(inputs_of(bare, sentences)[0])  # (tokens, 32)
+    inputs = [inputs_by_hand(bare, tokens)[1] for tokens in sentences]
+    activations = torch.cat(inputs)  # (tokens, 32)
     column = tiny.components.column("L1H1")
     position = int(tasks.places["report"]["sentences"][0])
     with Workspace() as space:
@@ -212,9 +173,6 @@ def test_donors_and_norms_come_from_all_scored_tokens(tiny):
         assert run.norms()[column] == pytest.approx(float(norm), rel=1e-5)
         answers = run.answers(Plan.crossed(run.mask([column])[None], np.array([position])))[0]
     for request, answer in zip(tasks.bank[position][1].requests, answers, strict=True):
-        tokens = (*request.context, *request.continuation)
-        _, (logits,) = inputs_of(bare, [tokens], activations[:, 8:16].mean(0))
-        chosen = torch.log_softmax(logits, -1)[
-            range(len(request.context) - 1, len(tokens) - 1), list(request.continuation)
-        ]
-        assert answer.value == pytest.approx(float(chosen.sum()), abs=1e-4)
+        with sliced(bare.model.layers[1].self_attn.o_proj, 8, 16, activations[:, 8:16].mean(0)):
+            value, _ = plain_loglikelihood(bare, request.context, request.continuation)
+        assert answer.value == pytest.approx(value, abs=1e-4)

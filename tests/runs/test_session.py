@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 from journals import totals
-from tiny import tiny_llama, tiny_tokenizer
+from tiny import tiny_gated
 
 from broca.errors import BadInput
-from broca.models import GatedModel
 from broca.options import ExecutorOptions, JournalOptions, SourceOptions
 from broca.results.files import encode
 from broca.runs.run import model_info
@@ -68,5 +67,5 @@ def test_a_model_is_described_by_its_shape_and_its_weights(tiny):
     info = model_info(tiny)
     assert (info.name, info.layers, info.heads, info.kv_heads) == ("tiny", 2, 4, 2)
     assert (info.architecture, info.dtype) == ("LlamaForCausalLM", "float32")
-    renamed = model_info(GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="other"))
+    renamed = model_info(tiny_gated("other"))
     assert replace(renamed, name="tiny") == info

@@ -78,8 +78,6 @@ def test_what_cannot_be_served_is_refused(planted):
         broca.explore("no-such-model", tasks="sorting,sortign")
     with pytest.raises(BadInput, match="'/nowhere' is not a folder"):
         broca.explore(planted, include_path="/nowhere")
-    with pytest.raises(BadInput, match="'rya' is unknown; did you mean 'ray'"):
-        broca.explore(planted, executor="rya")
     with Workspace() as space, pytest.raises(BadInput, match="`journal` must be a file"):
         broca.explore(planted, journal=space)
 

@@ -107,8 +107,6 @@ def test_others_auto_is_every_other_shipped_task(reference):
         ({"items": -1}, "`items`"),
         ({"rows": 599}, "`rows` 599 is too few: the method needs 600"),
         ({"options": {"least": 2.0}}, "drops from 0 to 1"),
-        ({"method": "cs-fresh", "options": {"sparsity": 2}}, "between 0 and 1"),
-        ({"method": "greedy", "rows": 20}, "`rows` 20 is too few"),
     ],
 )
 def test_bad_options_cost_no_row(reference, arguments, message):

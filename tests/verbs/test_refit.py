@@ -12,7 +12,7 @@ from broca.verbs.refit import refit
 def finished(tmp_path_factory):
     """Folders of small finished runs, by method."""
     folders = {}
-    for method, rows in (("cs-stratified", 400), ("cs-fresh", 900), ("pooled", 300)):
+    for method, rows in (("cs-stratified", 400), ("cs-fresh", 900)):
         folders[method] = tmp_path_factory.mktemp("runs") / method
         localize_into(
             folders[method], model="reference-small", task="capitals", items=10, rows=rows,
@@ -31,14 +31,6 @@ def test_the_same_recovery_gives_the_same_effects(finished, method, recovery):
     old = {component.name: component.effect for component in before.ranking}
     assert new == pytest.approx(old, abs=2e-3)
     assert again.method == method
-
-
-def test_pooled_runs_can_be_refitted(finished):
-    """A refit of a `pooled` run ranks all 48 heads and selects at most `k`."""
-    result = refit(finished["pooled"], recovery="ridge", k=3)
-    assert (result.recovery, len(result.ranking)) == ("ridge", 48)
-    assert result.masks > 20
-    assert len(result.selected) <= 3
 
 
 def test_a_second_refit_is_the_same_and_is_written(finished, tmp_path):

@@ -18,14 +18,6 @@ def test_the_page_is_written_again_and_the_result_is_left(tmp_path):
     assert broca.report(data, out=tmp_path / "copy") == (tmp_path / "copy" / page.name,)
 
 
-@pytest.mark.parametrize("form", ["pdf", "svg", "png"])
-def test_figures_are_files_of_their_format(form, tmp_path):
-    """Each figure is a file named for its content and format."""
-    files = broca.report(make_result(), figures=tmp_path / "f", format=form, width="column")
-    assert [file.name for file in files] == [f"components.{form}", f"scores.{form}"]
-    assert all(file.stat().st_size > 1000 for file in files)
-
-
 @pytest.mark.parametrize(
     ("make", "options", "message"),
     [

@@ -15,10 +15,7 @@ from broca.runs.workspace import Workspace
 
 
 def repeated(model, verb, folder):
-    """Calls a verb twice on one journal, checks that it repeats, and that its file is read again.
-
-    The result is shown as text, as HTML and as a table.
-    """
+    """Calls a verb twice on one journal; checks that it repeats and that its file is read again."""
     folder.mkdir(exist_ok=True)
     call = partial(getattr(neurons, verb), model, **arguments_of(verb), journal=folder / "j.sqlite")
     first = call()
@@ -27,12 +24,8 @@ def repeated(model, verb, folder):
     assert encode(call()) == encode(first)
     assert totals(folder / "j.sqlite") == before
     file = first.save(folder)[0]
-    assert file.name == ("neurons.json" if verb == "locate" else f"{verb}.json")
     assert json.loads(file.read_text())["settings"]["steps"] == 4
     assert type(first).read(file) == first
-    assert len(repr(first).splitlines()) <= 5
-    assert "<table" in first._repr_html_() or "<svg" in first._repr_html_()
-    assert len(first.to_frame()) == len(first.records())
     return first
 
 
