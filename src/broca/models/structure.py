@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from broca.errors import BadInput, UnsupportedModel
 from broca.results.checks import NotCovered
 
-PROBE_TOKENS = 12
+PROBE_TOKENS = 8
 """Length of the probe."""
 
 _NEAR = 4
