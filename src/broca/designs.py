@@ -32,10 +32,10 @@ def stratified(masks: int, components: int, *, sparsity: float, seed: int) -> Bo
     _check(masks, components, sparsity)
     size = int(sparsity * components)
     if size == 0:
-        advice = f"at least {1.01 / components:.3g}" if components > 1 else "one-shot"
-        raise BadInput(  # the advice is not less in three digits
-            f"a sparsity of {sparsity:g} ablates none of {components} components in a mask: use "
-            f"{advice}"
+        enough = f"{1.01 / components:.3g}"  # not less in three digits
+        advice = f"use at least {enough}" if components > 1 else "use one-shot"
+        raise BadInput(
+            f"a sparsity of {sparsity:g} ablates none of {components} components a mask: {advice}"
         )
     return balanced(masks, components, size=size, rng=np.random.default_rng(seed))
 

@@ -33,7 +33,7 @@ def run(tiny, requests, gates=GATES, **options):
     return engine.run(list(requests) * len(gates), gates, index), engine
 
 
-def same(answers, expected):
+def assert_same(answers, expected):
     """Asserts equal texts, log-likelihoods that agree to 1e-5 and equal greedy flags."""
     for answer, reference in zip(answers, expected, strict=True):
         if isinstance(answer, Generation):

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 import torch
-from engine.shared_work import same
+from engine.shared_work import assert_same
 from independent import plain_loglikelihood, sliced
 from models.architectures import BY_NAME, make_model
 from tiny import tiny_llama, tiny_tokenizer
@@ -75,7 +75,7 @@ def test_batches_with_replacements_equal_rows_alone(tiny, kind, budget):
         engine.run([request], gates, index[[number]], donor[[number]])[0]
         for number, request in enumerate(requests)
     ]
-    same(together, alone)
+    assert_same(together, alone)
 
 
 @pytest.mark.parametrize("name", ["L1M", "L1", "L1G0"])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from engine.shared_work import GATES, run, same, zeroed
+from engine.shared_work import GATES, assert_same, run, zeroed
 from independent import plain_loglikelihood
 from tiny import tiny_llama, tiny_tokenizer
 
@@ -31,7 +31,7 @@ def test_loglikelihoods_equal_zeroed_weights(tiny, budget):
         for mask in range(len(GATES))
         for request in REQUESTS
     ]
-    same(answers, expected)
+    assert_same(answers, expected)
 
 
 @pytest.mark.parametrize("kind", ["loglikelihood", "generate_until"])
@@ -103,7 +103,7 @@ def test_lanes_answer_as_one(tiny, lanes, case):
     donors = donor_activations(tiny, contexts, Ablation("mean")) if case == "means" else {}
     single = Engine(tiny, EngineOptions(lanes=1), donors=donors).run(requests, gates, index)
     engine = Engine(tiny, EngineOptions(lanes=lanes, token_budget=200), donors=donors)
-    same(engine.run(requests, gates, index), single)
+    assert_same(engine.run(requests, gates, index), single)
     assert len(engine._lanes) == lanes
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from engine.shared_work import GATES, PREAMBLE, run, same, zeroed
+from engine.shared_work import GATES, PREAMBLE, assert_same, run, zeroed
 from independent import plain_loglikelihood
 from tiny import tiny_gated
 
@@ -67,7 +67,7 @@ def test_shared_work_changes_no_answer(tiny, expected, options, read):
     """Prefixes that are read once, and lower layers that are run once, give every row's answer."""
     requests = few_shot(6, "read")
     answers, engine = run(tiny, requests, **options)
-    same(answers, expected)
+    assert_same(answers, expected)
     alone = sum(len(request.context) + len(request.continuation) - 1 for request in requests)
     assert engine.tokens <= read * alone * 5
 
@@ -79,7 +79,7 @@ def test_choices_after_one_context_read_it_once(tiny, more, share):
     requests = [Request("loglikelihood", context, (n, *more)) for n in (3, 90, 120, 200)]
     expected, plain = run(tiny, requests, share_prefixes="off", reuse_layers="off")
     answers, engine = run(tiny, requests, reuse_layers="off")
-    same(answers, expected)
+    assert_same(answers, expected)
     assert engine.tokens <= max(5 * len(context), share * plain.tokens)
 
 
@@ -120,7 +120,7 @@ def test_memory_shortage_loses_nothing(tiny, monkeypatch, kind, options):
 
     monkeypatch.setattr(GatedModel, "forward", sometimes_short)
     answers, engine = run(tiny, requests, token_budget=1000, **options)
-    same(answers, expected)
+    assert_same(answers, expected)
     assert engine.token_budget < 1000
 
 
@@ -142,7 +142,7 @@ def test_a_row_of_a_sweep_starts_where_it_differs(monkeypatch):
         return forward(self, hidden_states, *args, **kwargs)
 
     monkeypatch.setattr(type(attention), "forward", counted)
-    same(run(model, requests, sweep)[0], expected)
+    assert_same(run(model, requests, sweep)[0], expected)
     below = sum(component.layer == 0 for component in model.components)
     assert sum(rows) == len(contexts) * (1 + below)  # intact rows and rows of layer 0
     rows.clear()

@@ -4,7 +4,7 @@ import accelerate
 import numpy as np
 import pytest
 import torch
-from engine.shared_work import same
+from engine.shared_work import assert_same
 from tiny import tiny_llama, tiny_tokenizer
 
 from broca.engine import Engine
@@ -37,7 +37,7 @@ def test_it_answers_as_the_whole_model_does(spread):
     requests += [Request("generate_until", (8, 9, 10 + n), max_new_tokens=4) for n in range(40)]
     gates = (np.random.default_rng(0).random((80, 8)) > 0.3).astype(np.float32)
     expected = Engine(intact).run(requests, gates, np.arange(80))
-    same(Engine(offloaded).run(requests, gates, np.arange(80)), expected)
+    assert_same(Engine(offloaded).run(requests, gates, np.arange(80)), expected)
     with intact.ablated("L0H1+L1M"), offloaded.ablated("L0H1+L1M"):
         assert offloaded.generate("ab", max_new_tokens=4) == intact.generate("ab", max_new_tokens=4)
     assert projection.weight.is_meta, "its weights were left where they are"

@@ -106,8 +106,8 @@ class Decoder:
             with self._budget.attempt(min(rows, sum(len(group.members) for group in pack))):
                 self._generate(shared_batches(self._lane, self._masks, pack, rows=rows))
             # rows that do not fit memory run again in smaller batches
-            left = [replace(group, members=self._left(group.members)) for group in groups]
-            groups = [group for group in left if group.members]
+            left = [replace(group, members=self._left(group.members)) for group in pack]
+            groups[:size] = [group for group in left if group.members]
         pending = longest_first(alone)
         while pending:
             rows, waiting = self._budget.rows(pending[0].length), deque(pending)
