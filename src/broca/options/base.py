@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
-from functools import wraps
+from functools import cache, wraps
 from inspect import Parameter as Keyword
 from inspect import Signature
 from typing import (
@@ -266,9 +266,10 @@ def _parameters(cls: type[Options]) -> Iterator[Keyword]:
             made: Any = item.default_factory
             default = Keyword.empty if made is MISSING else made()
         kind = Keyword.KEYWORD_ONLY if item.kw_only else Keyword.POSITIONAL_OR_KEYWORD
-        yield Keyword(item.name, kind, default=default, annotation=_hints(owner)[item.name])
+        yield Keyword(item.name, kind, default=default, annotation=_plain_hints(owner)[item.name])
 
 
+_plain_hints = cache(get_type_hints)
 _HINTS: dict[type[Options], dict[str, Any]] = {}
 
 

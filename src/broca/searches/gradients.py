@@ -194,15 +194,14 @@ class LearnedGates:
 
         steps, batch = self._training(problem)
         rng = np.random.default_rng([problem.seed, 0x6A7E])
-        items, measured = problem.drawn((2 * steps + 1) * batch), 0
+        # in order, each training would see other tasks of a group
+        items = rng.permutation(problem.drawn((2 * steps + 1) * batch))
+        batches = iter(np.resize(items, (2 * steps + 1, batch)))
 
         def measure_slopes(logits: Floats) -> Search[Floats]:
             """Measures the mean gradient over a batch of random gates, `(components,)`."""
-            nonlocal measured
             masks = rng.random((batch, len(logits))) >= expit(logits)
-            row_items = items[(measured + np.arange(batch)) % len(items)]
-            measured += batch
-            measurement = yield Plan(masks, np.arange(batch), row_items, gradients=True)
+            measurement = yield Plan(masks, np.arange(batch), next(batches), gradients=True)
             slopes: Floats = problem.slopes(measurement).mean(axis=0, dtype=np.float64)
             return slopes
 
