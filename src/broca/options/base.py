@@ -266,7 +266,8 @@ def _parameters(cls: type[Options]) -> Iterator[Keyword]:
             made: Any = item.default_factory
             default = Keyword.empty if made is MISSING else made()
         kind = Keyword.KEYWORD_ONLY if item.kw_only else Keyword.POSITIONAL_OR_KEYWORD
-        yield Keyword(item.name, kind, default=default, annotation=_plain_hints(owner)[item.name])
+        hint = _plain_hints(owner)[item.name]  # type: ignore[arg-type]  # a class has a hash
+        yield Keyword(item.name, kind, default=default, annotation=hint)
 
 
 _plain_hints = cache(get_type_hints)
