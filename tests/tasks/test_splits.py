@@ -45,11 +45,15 @@ def test_what_one_task_reports_no_other_task_is_searched_on():
 
 
 def test_seed_and_task_decide_the_cut():
-    """The same seed and task give the same split; another seed or task gives another."""
+    """The same seed and task give the same split; another seed or task gives another.
+
+    A file of examples in another folder is the same task.
+    """
     first = split_items("t", 100, items=20, seed=0)
     assert first == split_items("t", 100, items=20, seed=0)
     assert first != split_items("t", 100, items=20, seed=1)
     assert first != split_items("u", 100, items=20, seed=0)
+    assert first == split_items("/data/t", 100, items=20, seed=0)
 
 
 def test_too_few_items_are_refused():

@@ -1,6 +1,6 @@
 """The result of a verification: `verification.json`, and `verification` in `result.json`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -104,6 +104,12 @@ class Documents:
     member: str
     split: str
     ids: tuple[int, ...]
+
+
+def places_in(documents: Iterable[Documents], *parts: str) -> set[tuple[str, str, int]]:
+    """Returns the documents of some parts of the items: lm-eval's task, split and `doc_id`."""
+    lines = [line for line in documents if line.part in parts]
+    return {(line.member, line.split, place) for line in lines for place in line.ids}
 
 
 @dataclass(frozen=True)

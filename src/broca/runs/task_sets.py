@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from broca.errors import BadInput, NothingToLocalize
 from broca.known_paths import SHIPPED_MODELS
 from broca.models import GatedModel
-from broca.results.verification import Documents
+from broca.results.verification import Documents, places_in
 from broca.tasks import (
     PAPER_GROUPS,
     Benchmark,
@@ -211,7 +211,7 @@ def _fresh(
         (("locate", "confirm", "report"), ""),
         (("report",), "items that the run searched on are among the fresh ones"),
     ):
-        used = {(d.member, d.split, place) for d in seen if d.part in parts for place in d.ids}
+        used = places_in(seen, *parts)
         known = {ask for n, ask in enumerate(asks) if n in located or places[n] in used}
         fresh = [n for n in every if asks[n] not in known]
         if len(fresh) >= _FEWEST_FRESH:

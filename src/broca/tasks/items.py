@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -215,6 +216,11 @@ class Split:
     report: tuple[int, ...]
 
 
+def seed_of(task: str) -> int:
+    """Returns the seed of what is drawn by a task's name; of a file without its folder."""
+    return zlib.crc32(Path(task).name.encode())
+
+
 def split_parts(
     task: str, parts: Sequence[SplitPart], *, items: int, seed: int, asks: Sequence[str] = ()
 ) -> Split:
@@ -229,7 +235,7 @@ def split_parts(
         task: Name of the group.
         parts: Its tasks.
         items: Maximum number of items of `locate` and of `confirm`, over all tasks.
-        seed: Seed of the split.
+        seed: Seed of the split, which depends on the names of the tasks too (`seed_of`).
         asks: What each item asks; empty if all ask something else.
 
     Raises:
@@ -247,7 +253,7 @@ def split_parts(
     confirm: list[int] = []
     report: list[int] = []
     for part in parts:
-        rng = np.random.default_rng([seed, zlib.crc32(part.name.encode())])
+        rng = np.random.default_rng([seed, seed_of(part.name)])
         order = rng.permutation(np.asarray(part.located or part.scored, dtype=np.intp)).tolist()
         first = len(order) // (2 if part.located else 4)
         second = len(order) if part.located else 2 * first
@@ -255,7 +261,7 @@ def split_parts(
         confirm += order[first:second]
         report += part.scored if part.located else order[second:]
     if len(parts) > 1:
-        rng = np.random.default_rng([seed, zlib.crc32(task.encode())])
+        rng = np.random.default_rng([seed, seed_of(task)])
         locate, confirm = rng.permutation(locate).tolist(), rng.permutation(confirm).tolist()
     if asks:
         reported = {asks[position] for position in report}

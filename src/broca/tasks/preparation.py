@@ -8,7 +8,6 @@ lm-eval's prompts. Tasks whose examples come from another split are unchanged.
 """
 
 import copy
-import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import groupby, islice
@@ -23,7 +22,7 @@ from broca.errors import BadInput, TaskUnusable, nearest
 from broca.options import LENGTH_NAMES, NEW_TOKENS, TaskOptions
 from broca.tasks.code import executes_code
 from broca.tasks.documents import Document, PreparedTask, question_texts
-from broca.tasks.items import FEWEST, Request
+from broca.tasks.items import FEWEST, Request, seed_of
 from broca.tasks.metrics import choose_metric
 from broca.tasks.sandbox import ISOLATION
 from broca.tasks.tokenizer import RequestTokenizer
@@ -190,7 +189,7 @@ def _on_split(task: Any, split: str, excluded: frozenset[str]) -> tuple[Any, lis
     documents = task.dataset[split]
     if task.config.process_docs is not None:
         documents = task.config.process_docs(documents)
-    order = np.random.default_rng(zlib.crc32(task.task_name.encode())).permutation(len(documents))
+    order = np.random.default_rng(seed_of(task.task_name)).permutation(len(documents))
     free = (p for p in order.tolist() if _document_key(task, documents[p]) not in excluded)
     chosen = sorted(islice(free, _MOST_LOCATE_DOCUMENTS))
     twin = copy.copy(task)
@@ -246,7 +245,7 @@ def _keep_apart(
         reserved = pool[:count]  # the pool stays whole: lm-eval removes the question from it
     else:
         size = max(count + 1, min(10 * count, len(pool) // 10))
-        rng = np.random.default_rng(zlib.crc32(task.task_name.encode()))
+        rng = np.random.default_rng(seed_of(task.task_name))
         reserved = [pool[position] for position in sorted(rng.permutation(len(pool))[:size])]
         task.sampler.replace_df(reserved)
     return frozenset(_document_key(task, document) for document in reserved), (

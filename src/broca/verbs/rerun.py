@@ -39,7 +39,7 @@ def rerun(options: RerunOptions) -> Repetition:
         given = options_of_run(options.folder, options.run_options, with_journal=False)
         again, day = run_folder.options, before.task_options.get("chat_template_date")
         if not again.task.strip().endswith((".yaml", ".yml")):  # these have a name of their own
-            again = replace(again, task=before.task)  # the name of a file decides how it is cut
+            again = replace(again, task=before.task)  # its path is its name in results
         recorded = again.run_options
         run_options = replace(
             given,

@@ -11,7 +11,7 @@ from broca.models import GatedModel
 from broca.options import AblationOptions, ModelOptions, TaskOptions, VerifyOptions, verb
 from broca.results.localization import Localization
 from broca.results.neurons import NeuronSet
-from broca.results.verification import Verification
+from broca.results.verification import Verification, places_in
 from broca.runs.alternatives import alone, places_alone
 from broca.runs.folder import options_of_run, with_recorded
 from broca.runs.session import ablation_of, model_and_heads, named_heads, open_run, require_names
@@ -70,7 +70,15 @@ def verify(options: VerifyOptions) -> Verification:
         run = opened.on(tasks, settings=settings, ablation=ablation, donors=tasks.located)
         before = None if found is None else found.digests.get("documents")
         same = before == run.digests["documents"]
-        if found is not None and before and same != (tasks.task == found.task):
+        if found is not None and (
+            (before and same != (tasks.task == found.task))
+            # an earlier version may have cut the items otherwise
+            or (
+                seed == found.search.seed
+                and places_in(tasks.documents, "report")
+                & places_in(found.verification.documents, "confirm")
+            )
+        ):
             raise BadInput(
                 f"items that the run searched on may be among those of task '{tasks.task}': its "
                 f"name, data or options are not the run's ('{found.task}'); give these, or `heads`"
