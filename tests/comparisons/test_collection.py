@@ -149,10 +149,21 @@ def test_another_selection_is_needed_if_it_costs_half_of_the_own_one(score, answ
     assert line.carried == answer
 
 
+def test_a_share_of_equal_losses_is_as_unsure_as_the_drop():
+    """Eight items that both selections cost leave open as much as eight equal items do."""
+    lost = 1.0 * (np.arange(COUNT) >= 8)
+    (line,) = among({"b": measured(adding=(INTACT, lost, lost))}, TWO).carries(0.05)
+    assert line.share.low < 0.025 ** (1 / 8) < line.share.value == 1
+
+
 def test_a_model_without_a_selection_is_judged_by_its_loss():
-    """If the model has no selection, a loss gives "yes", and no loss gives "undecided"."""
-    only = TWO[:1]
-    (lost,) = among({"b": measured(adding=(INTACT, answers(0.5)))}, only).carries(0.05)
+    """Without one, a loss of the score gives "yes", be it of weighty items; none "undecided"."""
+    only, places = TWO[:1], np.arange(COUNT)
+    model = measured(adding=(1.0 * (places >= 8), 1.0 * (places < COUNT - 8)))  # eight for eight
+    model.trial = SimpleNamespace(
+        aggregation=lambda *_: lambda values, drawn: float(np.average(values, weights=drawn + 1))
+    )
+    (lost,) = among({"b": model}, only).carries(0.05)
     assert (lost.carried, lost.own_selection, lost.share) == ("yes", None, None)
     (undamaged,) = among({"b": measured(adding=(INTACT, INTACT))}, only).carries(0.05)
     assert undamaged.carried == "undecided"

@@ -7,6 +7,7 @@ import yaml
 from results.samples import make_export
 
 from broca.exports.folder import card, publish, unpublished
+from broca.results.base import AblationInfo
 from broca.results.export import BaseModel, Export
 from broca.results.files import encode
 
@@ -43,7 +44,9 @@ def test_recipe_verdict_numbers_and_checks_are_there():
     plain = card(replace(export, held_out=None, reloaded=None, scored=None))
     assert "held-out" not in plain
     assert "Checked" not in plain
-    assert "# toy with L1H2, L0H0 at 0.5" in card(make_export(scale=0.5))
+    halved = card(replace(export, ablation=AblationInfo("mean", 0.5)))
+    assert "# toy with L1H2, L0H0 at 0.5" in halved
+    assert "are ablated (mean ablation, gate 0.5):" in halved
     own = replace(export, model=replace(export.model, remote_code=True))
     assert ", trust_remote_code=True)" in card(own)
 

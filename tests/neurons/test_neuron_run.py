@@ -14,6 +14,7 @@ from broca.neurons.gradients import Attributor
 from broca.neurons.methods import EMPTY
 from broca.neurons.neuron_run import NeuronModel
 from broca.options import RuleOptions
+from broca.verification import Trial
 
 COLUMNS = np.array([1, 2, 3, 20, 64, 65, 100])
 
@@ -57,12 +58,17 @@ def test_scores_are_never_computed_twice(ask, tmp_path, monkeypatch):
     assert sum(computed) == 6 + 6 + 6
 
 
-def test_means_are_those_of_the_values_that_are_known(ask):
-    """Scores are means of responses, and losses of differences of the same items."""
+@pytest.mark.parametrize("aggregate", [None, lambda values, drawn: float(values.mean())])
+def test_means_are_those_of_the_values_that_are_known(ask, monkeypatch, aggregate):
+    """Scores are means, with intervals of shares, and losses means of the items' differences."""
     run = ask(letters(4))
+    monkeypatch.setattr(Trial, "aggregation", lambda *_: aggregate)
     before, after = np.array([1.0, 1, 1, 0]), np.array([1.0, 0, 0, 0])
     assert run.score("letters", before).value == 0.75
     assert run.lost("letters", before, after).value == 0.5
+    for equal in (np.zeros(4), np.ones(4)):
+        score = run.score("letters", equal)
+        assert 0 <= score.low < score.high <= 1
 
 
 def test_masks_ablate_the_components_of_the_same_names(neurons, tiny):

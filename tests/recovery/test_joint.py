@@ -53,14 +53,8 @@ def test_intervals_cover_the_truth():
     for seed in range(8):
         masks, truth, y = problem(300, 30, seed=seed)
         joint = joint_effects(masks, y, resamples=80, rng=np.random.default_rng(seed))
-        difference = (
-            joint.effects[0] - joint.effects[1],
-            joint.resampled[:, 0] - joint.resampled[:, 1],
-        )
-        for values, resampled, true in (
-            (joint.effects, joint.resampled, truth),
-            (*difference, truth[0] - truth[1]),
-        ):
+        differences = [np.diff(of, axis=-2) for of in (joint.effects, joint.resampled, truth)]
+        for values, resampled, true in ((joint.effects, joint.resampled, truth), differences):
             low, high = interval(values, resampled)
             inside.append(((low <= true) & (true <= high)).mean())
     assert 0.84 <= np.mean(inside) <= 0.96

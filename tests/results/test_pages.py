@@ -11,7 +11,7 @@ from simulated import toy_verification
 
 from broca.results.atlas import AtlasTask, Selection
 from broca.results.base import ModelInfo
-from broca.results.localization import AdditivityInfo, RankedComponent, Repeat
+from broca.results.localization import AdditivityInfo, RankedComponent, Repeat, SearchInfo
 from broca.results.pages.drawing import level
 from broca.results.reading import entry_of, render_index
 from broca.results.verification import Sample, TaskFailures
@@ -76,12 +76,13 @@ TOY = samples.make_result()
             repeats=(Repeat(1, ("L1H2", "L2H3"), "found", 900),),
             additivity=AdditivityInfo(0.613, 0.72, 200),
             ranking=(RankedComponent("L1H2", 1, 2, -0.42, (-0.5, -0.3), 1.0, 0.0001, 0.0042),)),
-         "0.0042|overlap by 33 % on average|"
+         "unshrunken|0.0042|overlap by 33 % on average|"
          "Number of 2 searches, each on other items|61.3 %|0.72|200 held-out masks", "\0"),
         (samples.make_result(others=(), baseline={"adding": 0.9}, after={"adding": 0.1}),
          "0.900", "on the others"),
-        (samples.make_result(shared=("L1H2",)),
-         "as the other tasks need them too: L1H2", "specific"),
+        (samples.make_result(shared=("L1H2",), search=SearchInfo("one-shot", {}, 0)),
+         "as the other tasks need them too: L1H2|when the component alone is ablated",
+         "specific|other components too|shrunken"),
         (samples.make_result(
             selected=(), abstained=True, reason="no single one lowers it",
             ranking=(RankedComponent("L0M", 0, None, -0.1),)),

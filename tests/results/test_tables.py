@@ -23,13 +23,17 @@ def test_a_table_has_a_row_for_each_record():
 
 
 def test_cells_show_what_is_known():
-    """Drops are in points with their interval, unknown values blank, empty columns left out."""
+    """Drops are in points with their interval, unknown values blank, empty columns left out.
+
+    Negative numbers have a minus sign, and positive ones of effects a plus sign.
+    """
     columns = Column("name"), Column("drop", show=points), Column("p", show=p_value), Column("none")
     rows = (("a, b", Interval(0.5, 0.4, 0.6), 0.01234, None), ("c", None, None, None))
     table = Table("t", "a caption", columns, rows)
     headings = [(column.name, words) for column, words in table.headings]
     assert headings == [("name", True), ("drop", False), ("p", False)]
     assert table.lines == [["a, b", "50.0 [40.0, 60.0]", "0.012"], ["c", "", ""]]
+    assert interval(Interval(-1, -2, 0.5)) == "−1.00 [−2.00, +0.50]"
 
 
 def test_long_tables_hide_rows_in_short_numbers():
@@ -37,11 +41,3 @@ def test_long_tables_hide_rows_in_short_numbers():
     rows = tuple((f"L0H{n}", -n / 1000) for n in range(SHOWN + 2))
     table = Table("t", "c", (Column("head"), Column("effect", show=fixed(3))), rows)
     assert table.hidden == "L0H40\t-.040\nL0H41\t-.041"
-
-
-def test_numbers_have_a_minus_sign():
-    """Negative numbers have a minus sign, and positive ones a plus sign if `sign` is set."""
-    assert fixed(2, sign=True)(-0.5) == "−0.50"
-    assert fixed(2, sign=True)(0.5) == "+0.50"
-    assert interval(Interval(-1, -2, 0.5)) == "−1.00 [−2.00, +0.50]"
-    assert points(0.123) == "12.3"

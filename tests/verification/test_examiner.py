@@ -208,7 +208,7 @@ def test_a_score_that_weighs_its_items_is_tested_itself(monkeypatch):
     assert {drawn.items for drawn in sets} == {16, 100}
     before, after = np.arange(100) != 50, np.arange(100) >= 9
     kept = {frozenset([0]): 1.0 * before, frozenset(): 1.0 * after}
-    scores = KeptScores("a", {}, kept, before, 1.0, 0.05, trial.aggregation("a", before))
+    scores = KeptScores("a", {}, kept, frozenset(), 1.0, 0.05, trial.aggregation("a", before))
     assert scores.p(*kept) == 1.0  # nine items of 90, and one of ten, which weigh as much
     asked = []
     monkeypatch.setattr(MiddleTask, "at_chance", lambda _, score, *, items: asked.append(items))

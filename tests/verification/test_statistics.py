@@ -66,7 +66,6 @@ def test_the_test_follows_the_metric():
 def test_holm_by_hand_and_against_its_definition():
     """Adjusted p-values equal examples by hand, and reject what the step-down procedure rejects."""
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert holm([]) == []
     rng = np.random.default_rng(0)
     for _ in range(50):
         p = rng.uniform(size=6) ** 3
@@ -86,7 +85,7 @@ def test_bootstrap_agrees_with_scipys_paired_bootstrap():
     before = (rng.uniform(size=150) < 0.9).astype(float)
     after = (rng.uniform(size=150) < 0.6).astype(float)
     interval = bootstrap_interval(before, after, resamples=20000)
-    scipy_interval = stats.bootstrap(
+    expected = stats.bootstrap(
         (before, after),
         lambda x, y, axis: np.mean(x - y, axis=axis),
         paired=True,
@@ -94,8 +93,7 @@ def test_bootstrap_agrees_with_scipys_paired_bootstrap():
         n_resamples=5000,
         rng=np.random.default_rng(0),
     ).confidence_interval
-    assert interval.low == pytest.approx(scipy_interval.low, abs=0.015)
-    assert interval.high == pytest.approx(scipy_interval.high, abs=0.015)
+    assert (interval.low, interval.high) == pytest.approx(tuple(expected), abs=0.015)
 
 
 def test_intervals_reach_what_was_not_seen_and_stop_at_guessing():
@@ -115,13 +113,11 @@ def test_power_is_the_share_of_simulated_rejections(drop, gained):
     rng = np.random.default_rng(0)
     draws = rng.multinomial(80, [drop + gained, gained, 1 - drop - 2 * gained], size=4000)
     kinds, counts = np.unique(draws, axis=0, return_counts=True)
-    rejected = np.array(
-        [
-            lost + won > 0 and stats.binomtest(int(lost), int(lost + won), 0.5).pvalue <= 0.05
-            for lost, won, _ in kinds
-        ]
-    )
-    share = np.sum(rejected * counts) / len(draws)
+    rejected = [
+        lost + won > 0 and stats.binomtest(int(lost), int(lost + won), 0.5).pvalue <= 0.05
+        for lost, won, _ in kinds
+    ]
+    share = np.dot(rejected, counts) / len(draws)
     assert power(80, drop, gained=gained) == pytest.approx(share, abs=0.025)
     assert power(200, 0.0) == 0.0 < power(200, 0.0, gained=0.1) <= 0.05
 

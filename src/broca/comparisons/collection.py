@@ -217,13 +217,15 @@ class Collection:
                 of_both = (weights[label], task)
                 found = (row for row, one in rows if (weights.get(one.model), one.task) == of_both)
                 own = next(found, None)
+                aggregate = measured.trial.aggregation(task, values[0])
                 for row, selection in rows:
                     if row == own or (own is None and selection.task not in (None, task)):
                         continue
                     share = None if own is None else drop_share(
-                        values[0], values[row], values[own], level=level, seed=self.seed,
-                        aggregate=measured.trial.aggregation(task, values[0]),
+                        values[0], values[row], values[own],
+                        level=level, seed=self.seed, aggregate=aggregate,
                     )  # fmt: skip
+                    _, p = paired_test(values[0], values[row], seed=self.seed, aggregate=aggregate)
                     lines.append(
                         Carry(
                             selection=selection.label,
@@ -232,7 +234,7 @@ class Collection:
                             drop=self._drop(measured, task, row, level),
                             own_selection=None if own is None else self.selections[own - 1].label,
                             share=share,
-                            p=paired_test(values[0], values[row], seed=self.seed)[1],
+                            p=p,
                             carried="undecided",
                         )
                     )
@@ -284,9 +286,12 @@ def drop_share(
     if interval_of(own_drop, own_draws, level=level, least=own_least).low <= 0:
         return None
     usable = own_draws > 0
-    alike = [np.ptp(before - values) == 0 for values in (after, after_own)]
-    reach = float(np.linalg.norm(np.multiply(alike, [least, own_least]))) / own_drop
-    return interval_of(drop / own_drop, draws[usable] / own_draws[usable], level=level, reach=reach)
+    alike = np.array([np.ptp(before - values) == 0 for values in (after, after_own)])
+    bounds = np.array([least, own_least]) / own_drop
+    return interval_of(
+        drop / own_drop, draws[usable] / own_draws[usable], level=level,
+        reach=float(np.linalg.norm(bounds * alike)), least=float(bounds[0] * ~alike[0]),
+    )  # fmt: skip
 
 
 def _answer(line: Carry, p: float, level: float) -> Carried:

@@ -24,7 +24,7 @@ from broca.runs.run import Run, model_info
 from broca.runs.session import open_run
 from broca.runs.task_sets import Part, other_tasks
 from broca.tasks import Benchmark, Request, Task
-from broca.verification.statistics import Values, bootstrap_interval, interval_of
+from broca.verification.statistics import Values, bootstrap_interval, is_binary
 
 _INTERVALS = 11
 """Distinguishes the random numbers of intervals from others of the same seed."""
@@ -225,13 +225,11 @@ class NeuronRun:
     def score(self, name: str, values: Values) -> Interval:
         """Returns a task's score from responses to its `report` items, as its metric counts."""
         sign = 1.0 if self.benchmark(name).higher_is_better else -1.0
-        aggregate = self.run.tasks.trial().aggregation(name, values)
-        if aggregate is None:
-            return self.difference(sign * values, np.zeros(len(values)))
-        rng = np.random.default_rng([self.seed, _INTERVALS])
-        draws = [rng.integers(len(values), size=len(values)) for _ in range(2000)]
-        scores = np.array([sign * aggregate(values[drawn], drawn) for drawn in draws])
-        return interval_of(self.run.tasks.trial().score(name, values), scores)
+        own = self.run.tasks.trial().aggregation(name, values)
+        score = own and (lambda some, drawn: sign * own(sign * some, drawn))
+        seed, none = [self.seed, _INTERVALS], np.zeros(len(values))
+        found = bootstrap_interval(sign * values, none, seed=seed, aggregate=score)
+        return replace(found, low=max(found.low, 0.0)) if is_binary(values) else found
 
     def notes(self) -> tuple[str, ...]:
         """Returns notes on the tasks and their items."""

@@ -42,7 +42,7 @@ class SearchInfo:
         method: Name of the method.
         options: Settings of the method, including those that it chose itself.
         seed: Seed of the run.
-        response: Response of its last plan, and of its intervals.
+        response: Response of its last plan.
         items: Maximum number of items of each task; 0 in results that do not record it.
     """
 

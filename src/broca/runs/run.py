@@ -96,7 +96,7 @@ class Run:
     settings: Mapping[str, Any] = field(default_factory=dict)
     noted: bool = True
     search_response: Response = field(init=False, repr=False, default="accuracy")
-    """Response of the search's last plan, and of its intervals."""
+    """Response of the search's last plan."""
     bank: Bank = field(init=False, repr=False)
     """The items that plans refer to by position; their tasks may know right answers."""
     _siblings: dict[str, Run] = field(init=False, repr=False, default_factory=dict)

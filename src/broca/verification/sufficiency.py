@@ -128,13 +128,13 @@ class KeptMeasurer:
             )
             others = [scores for scores in measured if scores is not None]
             curves = [
-                self._curve((name, kind, "task"), own.of(order), grid, own.intervals(order))
+                self._curve((name, kind, "task"), own.of(order), grid, own.least(order))
                 for name, order in nested.items()
                 if claimed or name == "ranking"
             ]
             if claimed:
-                mean = np.mean([own.of(order) for order in random], axis=0)
-                curves.append(self._curve(("random", kind, "task"), mean, grid))
+                mean, least = (np.mean([*map(of, random)], axis=0) for of in (own.of, own.least))
+                curves.append(self._curve(("random", kind, "task"), mean, grid, least))
                 p_values = holm([own.p(whole, one) for one in without])
                 lost = _intervals(
                     own.of([whole]) - own.of(without), own.level, own.least(without, whole)
@@ -149,9 +149,8 @@ class KeptMeasurer:
                 mean = np.average(draws, axis=0, weights=weights)
                 bounds = np.array([one.least(nested["ranking"]) for one in others])
                 least = np.sqrt(weights**2 @ bounds**2) / weights.sum()
-                kept = _intervals(mean, self.scope.level, least)
-                curves.append(self._curve(("ranking", kind, "others"), mean, grid, kept))
-                kept_by_others = kept[grid.index(count)]
+                curves.append(self._curve(("ranking", kind, "others"), mean, grid, least))
+                kept_by_others = curves[-1].kept[grid.index(count)]
             line = self.compared(kind, own, whole, drawn)
             line = replace(line, others=kept_by_others)
             found = replace(found, sets=(*found.sets, line), curves=(*found.curves, *curves))
@@ -205,23 +204,23 @@ class KeptMeasurer:
             return None
         draws = (scores - floor) / np.maximum(room, least)
         kept_draws, rows = (dict(zip(sets, of, strict=True)) for of in (draws, values))
-        return KeptScores(task, kept_draws, rows, values[0], float(room[0]), scope.level, aggregate)
+        return KeptScores(task, kept_draws, rows, sets[0], float(room[0]), scope.level, aggregate)
 
     def _curve(
-        self,
-        names: tuple[str, str, str],
-        draws: Floats,
-        grid: Sequence[int],
-        kept: Sequence[Interval] = (),
+        self, names: tuple[str, str, str], draws: Floats, grid: Sequence[int], least: Floats
     ) -> KeptCurve:
-        """Returns a curve with both areas, by the trapezoidal rule over the shares of the grid."""
-        widths = np.diff(grid) / grid[-1]
-        area, distance = (
-            widths @ (heights[1:] + heights[:-1]) / 2 for heights in (draws, np.abs(1 - draws))
+        """Returns a curve with both areas, by the trapezoidal rule over the shares of the grid.
+
+        What was not seen may move all of a curve alike; `least` is how far, `(grid,)`.
+        """
+        widths, level = np.diff(grid) / grid[-1], self.scope.level
+        area, distance, unseen_area = (
+            widths @ (heights[1:] + heights[:-1]) / 2
+            for heights in (draws, np.abs(1 - draws), least)
         )
-        level = self.scope.level
-        ends = _intervals(np.array([area, distance]), level)
-        return KeptCurve(*names, tuple(kept or _intervals(draws, level)), *ends)
+        under, beyond = _intervals(np.array([area, distance]), level, float(unseen_area))
+        beyond = replace(beyond, low=max(0.0, beyond.low))
+        return KeptCurve(*names, tuple(_intervals(draws, level, least)), under, beyond)
 
 
 @dataclass(frozen=True)
@@ -232,7 +231,7 @@ class KeptScores:
         task: The task.
         draws: Kept performance by set: of the items, then of resampled items, `(1 + resamples,)`.
         rows: Responses by set, `(items,)`.
-        intact: Responses of the intact model, `(items,)`.
+        every: The set of all columns, which keeps all by definition.
         room: Score of the intact model beyond that without all components.
         level: Level of the intervals.
         aggregate: The task's own aggregation; None if it is the mean.
@@ -241,7 +240,7 @@ class KeptScores:
     task: str
     draws: Mapping[Kept, Floats]
     rows: Mapping[Kept, Floats]
-    intact: Floats
+    every: Kept
     room: float
     level: float
     aggregate: Aggregate | None
@@ -261,9 +260,11 @@ class KeptScores:
             kept: The sets.
             beside: A set from whose performance the difference is meant.
         """
-        before = self.intact if beside is None else self.rows[beside]
+        before = self.rows[self.every if beside is None else beside]
         moved = [
-            unseen(before, self.rows[one], level=self.level, aggregate=self.aggregate)
+            0.0
+            if one == self.every
+            else unseen(before, self.rows[one], level=self.level, aggregate=self.aggregate)
             for one in kept
         ]
         return np.array(moved) / self.room
