@@ -44,6 +44,16 @@ def place_of(path: str | os.PathLike[str]) -> Path:
     return place
 
 
+def folder_of(path: str | os.PathLike[str]) -> Path:
+    """Returns the folder of a result: the place that a path means, or that of the file there.
+
+    Raises:
+        BadInput: As in `place_of`.
+    """
+    place = place_of(path)
+    return place.parent if place.is_file() else place
+
+
 @contextmanager
 def named_in(values: Iterable[Any]) -> Iterator[None]:
     """Within it, paths may be opened that the values of the outermost call's options name."""

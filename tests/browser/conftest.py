@@ -12,7 +12,8 @@ from results import samples
 from simulated import toy_verification
 
 import broca
-from broca.results.reading import entry_of, render_index
+from broca.results.pages.template import filled
+from broca.results.reading import entry_of
 from broca.results.runs import Reproduction
 from broca.studies.pages import render_page
 
@@ -101,7 +102,7 @@ def pages(run, tmp_path_factory):
         "atlas": samples.make_atlas().page(),
         "stress": samples.make_stress().page(),
         "neurons": samples.make_neurons().page(),
-        "index": render_index([
+        "index": filled("index", notes=[], entries=[
             entry_of(localization, name="runs/one", page="report.html", date="2026-11-22"),
             entry_of(toy_verification(), name="runs/two", page="", date="2026-11-21"),
             entry_of(samples.make_atlas(), name="runs/three", page="atlas.html", date="2026-11-20"),

@@ -15,8 +15,8 @@ from broca.store import Journal, read_runs
 
 
 def test_a_run_is_verified(finished):
-    """The verification is printed, written and added to the report; the run stays finished."""
-    command = ("verify", finished, "--limit", 16, "--controls", 3, "--json")
+    """It is named by a file; the verification is printed, written and added to the report."""
+    command = ("verify", finished / "result.json", "--limit", 16, "--controls", 3, "--json")
     first = printed(*command)
     assert first == (finished / "verification.json").read_text()
     data = json.loads(first)

@@ -13,7 +13,8 @@ from broca.results.atlas import AtlasTask, Selection
 from broca.results.base import ModelInfo
 from broca.results.localization import AdditivityInfo, RankedComponent, Repeat, SearchInfo
 from broca.results.pages.drawing import level
-from broca.results.reading import entry_of, render_index
+from broca.results.pages.template import filled
+from broca.results.reading import entry_of
 from broca.results.verification import Sample, TaskFailures
 
 EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>"
@@ -254,6 +255,6 @@ def test_an_index_states_what_each_result_found():
     assert (run["specific"], run["finding"]) == (None, f"{TOY.headline}.")
     assert (empty["specific"], empty["scores"]) == (None, {})
     assert (other["specific"], other["finding"]) == (None, atlas.summary()[0])
-    html = render_index([run, empty, other], [EVIL])
+    html = filled("index", entries=[run, empty, other], notes=[EVIL])
     assert "<script>alert" not in html
     assert 'href="x&#34;&lt;' in html

@@ -62,13 +62,13 @@ def test_the_newest_verification_speaks_everywhere(tmp_path, monkeypatch):
     A report that is written again says the same; an ablation other than the run's is noted.
     """
     searched, reported = (Documents("a", part, "a", "", (7,)) for part in ("locate", "report"))
-    first = replace(toy_verification(), documents=(searched,))
+    first = replace(toy_verification(), documents=(searched,), dropped=("L9H9",))
     run = make_result(model=first.model, task=first.task, selected=first.heads, verification=first)
     run.save(tmp_path)
     assert run.headline.startswith("toy needs")
     later = Verdict("not localized at head level", "six of them do", headline="Six do too")
     mean = replace(first.ablation, kind="mean")
-    replace(first, verdict=later, documents=(reported,), ablation=mean).save(tmp_path)
+    replace(first, verdict=later, documents=(reported,), ablation=mean, dropped=()).save(tmp_path)
     page = (tmp_path / "report.html").read_text()
     assert "toy needs" not in page
     assert "was specific, because adding loses" in page
@@ -78,3 +78,4 @@ def test_the_newest_verification_speaks_everywhere(tmp_path, monkeypatch):
     newest = read(tmp_path)
     assert (newest.headline, newest.verification.was.label) == ("Six do too", "specific")
     assert newest.verification.documents == (searched, reported)
+    assert newest.verification.dropped == first.dropped

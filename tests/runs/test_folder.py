@@ -138,6 +138,7 @@ def test_a_run_is_loaded_again_as_its_record_says(tmp_path):
         model_options=ModelOptions(dtype="float32"), task_options=TaskOptions(limit=8)
     )
     options = options_of_run(folder, run_options)
+    assert options_of_run(folder / "reproduce.json", run_options) == options
     assert options.model_options == ModelOptions(
         revision="step9", dtype="float32", components="heads+mlp", device="cpu", merge_adapter=False
     )

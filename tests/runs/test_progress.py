@@ -13,27 +13,25 @@ def test_rows_add_up_to_those_that_are_expected():
     stages.expect(100)
     stages.enter("intact")
     assert reports == [None]
-    stages.begin(40)
-    stages.at(20, 20, 40)  # half of the plan is in the journal
-    assert reports[-1] == Progress(20, 100, 0, None)
-    now[0] = 5.0
-    stages.within(Progress(10, 20, 3))
-    assert reports[-1] == Progress(30, 100, 3, pytest.approx(35.0))
-    now[0] = 10.0
-    stages.within(Progress(20, 20, 6))
-    stages.end()
+    with stages.planned(40):
+        stages.at(20, 20, 40)  # half of the plan is in the journal
+        assert reports[-1] == Progress(20, 100, 0, None)
+        now[0] = 5.0
+        stages.within(Progress(10, 20, 3))
+        assert reports[-1] == Progress(30, 100, 3, pytest.approx(35.0))
+        now[0] = 10.0
+        stages.within(Progress(20, 20, 6))
     stages.enter("searching")
-    stages.begin(10)  # the whole plan is in the journal, so that no chunk begins
-    stages.end()
-    stages.begin(10, cost=30)  # with gradients
-    stages.at(0, 10, 10)
-    now[0] = 25.0
-    stages.within(Progress(5, 10, 3))
-    assert reports[-1] == Progress(65, 100, 9, pytest.approx(25.9, rel=0.01))
-    stages.end()
-    stages.begin(60)  # more than expected
-    stages.at(0, 60, 60)
-    assert (reports[-1].done, reports[-1].total) == (80, 140)
+    with stages.planned(10):  # the whole plan is in the journal, so that no chunk begins
+        pass
+    with stages.planned(10, cost=30):  # with gradients
+        stages.at(0, 10, 10)
+        now[0] = 25.0
+        stages.within(Progress(5, 10, 3))
+        assert reports[-1] == Progress(65, 100, 9, pytest.approx(25.9, rel=0.01))
+    with stages.planned(60):  # more than expected
+        stages.at(0, 60, 60)
+        assert (reports[-1].done, reports[-1].total) == (80, 140)
 
 
 def test_a_verb_within_a_verb_counts_its_rows():

@@ -1,13 +1,12 @@
 """The problems of searches are written and read back."""
 
-import json
-
 import numpy as np
 
+from broca.results.files import plain
 from broca.searches import Problem
 from broca.searches.atlas import AtlasProblem
 from broca.searches.problem import OtherTask
-from broca.store import restored, written
+from broca.store import restored
 
 
 def test_problems_survive_json():
@@ -17,5 +16,5 @@ def test_problems_survive_json():
         Problem(4, np.array([3, 1]), 2, None, 7, others=others, item_tokens=0.1),
         AtlasProblem(4, {"b": np.array([1]), "a": np.array([0])}, 800, 3),
     ):
-        back = restored(json.loads(json.dumps(written(problem))), type(problem))
+        back = restored(plain(problem), type(problem))
         assert repr(back) == repr(problem)

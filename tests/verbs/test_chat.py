@@ -4,11 +4,15 @@ import copy
 
 import pytest
 from independent import plain_generation
+from results.samples import make_result
 from tiny import CHAT, tiny_llama, tiny_tokenizer
 
 import broca
 from broca.errors import BadInput
 from broca.models import GatedModel
+from broca.options import LocalizeOptions
+from broca.results.base import ModelInfo
+from broca.runs.folder import RunFolder
 
 TEMPLATE = CHAT + "{% if enable_thinking is false %}<none>{% endif %}"
 
@@ -35,6 +39,16 @@ def plain_answer(model, text, new=6):
     """Returns the greedy continuation of transformers."""
     tokens = plain_generation(model.model, model.tokenizer.encode(text), new_tokens=new)
     return model.tokenizer.decode(tokens, skip_special_tokens=True)
+
+
+def test_the_model_of_a_run_is_loaded_as_the_run_was(tmp_path):
+    """The recorded options of loading count, such as the number format."""
+    recorded = LocalizeOptions.of({"model": "planted", "task": "addition", "dtype": "bfloat16"})
+    RunFolder.claim(tmp_path, verb="localize", options=recorded, command=["broca"])
+    make_result(model=ModelInfo("planted", "abc")).save(tmp_path)
+    stages = []
+    broca.chat(tmp_path, on_progress=lambda stage, _: stages.append(stage))
+    assert stages[-1].endswith("bfloat16")
 
 
 @pytest.mark.parametrize("scale", [0.0, 0.5])

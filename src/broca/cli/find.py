@@ -11,7 +11,7 @@ from typing import Any
 
 from broca.cli.keeping import OutputOptions, SharedOutput, kept_result, show_kept
 from broca.errors import BadInput, NotReproduced
-from broca.known_paths import place_of
+from broca.known_paths import folder_of, place_of
 from broca.options import (
     AtlasOptions,
     CompareOptions,
@@ -100,8 +100,7 @@ def replicate(
     Args:
         out: Folder for replication.json; default: the claim's.
     """
-    place = place_of(options.claim)
-    folder = out or str(place if place.is_dir() else place.parent)
+    folder = out or str(folder_of(options.claim))
     result, files = kept_result("replicate", options, folder, output)
     show_kept(result, files[-1], output, then=f"broca view {shlex.quote(folder)}")
     if result.answer != "held":
@@ -128,7 +127,7 @@ def _show_beside(verb: str, options: Any, out: str | None, output: SharedOutput)
     if of_run:
         Localization.read(options.target)  # refused before the out folder is made
         options = replace(options, run_options=options_of_run(options.target, options.run_options))
-    folder = str(out or (options.target if of_run else "broca-out"))
+    folder = str(out or (folder_of(options.target) if of_run else "broca-out"))
     result, files = kept_result(verb, options, folder, output)
     target = folder if options.heads is None else str(options.target)
     show_kept(result, files[-1], output, then=f"broca explore {shlex.quote(target)}")

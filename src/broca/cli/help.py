@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,6 +17,14 @@ SHIPPED = {
     "trackers": ("trackio", "wandb", "mlflow"),
 }
 """Names of records whose modules load torch; a test compares them with the records."""
+
+RECORDS = {
+    "methods": "broca.searches:METHODS",
+    "recoveries": "broca.recovery:RECOVERIES",
+    "neuron_methods": "broca.neurons.methods:NEURON_METHODS",
+    "studies": "broca.studies:NAMES",
+}
+"""Where other records are, which are loaded only for a help page that names them."""
 
 NAMES = 30
 """Maximum width of the column of names."""
@@ -63,29 +72,13 @@ def filled(text: str) -> str:
 
 def with_names(text: str) -> str:
     """Replaces placeholders such as `{methods}` by the names of records."""
-    menus = "|".join((*SHIPPED, "methods", "recoveries", "neuron_methods", "studies"))
+    menus = "|".join((*SHIPPED, *RECORDS))
     return re.sub(rf"\{{({menus})\}}", lambda match: ", ".join(_names(match[1])), text)
 
 
 def _names(menu: str) -> Iterable[str]:
     """Returns the names that a placeholder stands for, those of other packages too."""
-    if menu in SHIPPED:
-        return SHIPPED[menu]
-    if menu == "methods":
-        from broca.searches import METHODS
-
-        return METHODS
-    if menu == "recoveries":
-        from broca.recovery import RECOVERIES
-
-        return RECOVERIES
-    if menu == "neuron_methods":
-        from broca.neurons.methods import NEURON_METHODS
-
-        return NEURON_METHODS
-    from broca.studies import NAMES as STUDIES
-
-    return STUDIES
+    return SHIPPED[menu] if menu in SHIPPED else resolve_name(RECORDS[menu])
 
 
 def _plain(text: Any) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import field, replace
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any
 
 from broca.cli.output import out_folder, show
@@ -87,19 +88,16 @@ def kept_result(
             return result, files
     printed = output.print_options
     with measuring(folder, options, printed, verb=verb, fresh=fresh) as (place, keywords):
-        import broca
         from broca.integrations.tracking import Log
 
-        found: Any = broca
-        for name in verb.split("."):
-            found = getattr(found, name)
+        function = resolve_name(f"broca:{verb}")
         tracker, project = output.log_options.log, output.log_options.log_project
         settings = {"verb": verb, **flat(options.decisive())}
         also = keywords["on_progress"]
         with Log(tracker, project=project, settings=settings, also=also) as log:
             within = replace(options.run_options.within(keywords["journal"]), on_progress=log)
             within = replace(options, run_options=within)
-            result = found.__wrapped__(within)  # it takes options, not keywords
+            result = function.__wrapped__(within)  # it takes options, not keywords
             files = result.save(place)
             log.result(result, files)
         folders.note_finished(place, verb, options, files)

@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import cast
 
@@ -17,10 +17,11 @@ from broca.tasks import Benchmark, Item, LogLikelihood, Margin, Output
 from broca.tasks.code import run_code_ahead
 
 
+@dataclass(eq=False)
 class Executor:
     """Measures plans; it runs no model itself.
 
-    Args:
+    Attributes:
         runner: Answers jobs: an engine of this process, or workers.
         bank: The items that plans refer to by position, each with the task that scores it.
         ablation: How components are ablated.
@@ -29,37 +30,28 @@ class Executor:
         donor_keys: Seed of every bank item's draws of donors; by default its position.
     """
 
-    def __init__(
-        self,
-        runner: Engine | RayRunner,
-        bank: Sequence[tuple[Benchmark, Item]],
-        *,
-        ablation: Ablation | None = None,
-        donors: Sequence[int] = (),
-        donor_keys: Sequence[int] | None = None,
-    ) -> None:
-        self.runner = runner
-        self._bank = tuple(bank)
-        self._ablation = ablation or Ablation()
-        self._donors = tuple(donors)
-        self._donor_keys = tuple(range(len(bank)) if donor_keys is None else donor_keys)
-        self._margins: dict[tuple[int, bool], Margin] = {}
+    runner: Engine | RayRunner
+    bank: Sequence[tuple[Benchmark, Item]]
+    ablation: Ablation = field(default_factory=Ablation)
+    donors: Sequence[int] = ()
+    donor_keys: Sequence[int] | None = None
+    _margins: dict[tuple[int, bool], Margin] = field(default_factory=dict, init=False)
 
     def place_of(self, row: int, plan: Plan) -> str:
         """Names the item of a row and what was ablated, for messages."""
-        _, item = self._bank[plan.item_index[row]]
+        _, item = self.bank[plan.item_index[row]]
         ablated = int(plan.masks[plan.mask_index[row]].sum())
         return f"item {item.number} of task '{item.task}' with {ablated} components ablated"
 
     def refer(self, bank: Sequence[tuple[Benchmark, Item]]) -> None:
         """Replaces the bank by the same items whose tasks now know right answers."""
-        self._bank = tuple(bank)
+        self.bank = bank
         self._margins = {}
 
     def scores(self, plan: Plan, outputs: Sequence[tuple[Output, ...]]) -> NDArray[np.float64]:
         """Returns the tasks' metrics of outputs, row by row, negated if lower is better."""
         rows = [
-            (*self._bank[position], output)
+            (*self.bank[position], output)
             for position, output in zip(plan.item_index, outputs, strict=True)
         ]
         run_code_ahead(partial(benchmark.score, item, output) for benchmark, item, output in rows)
@@ -73,7 +65,7 @@ class Executor:
         The journal keeps outputs of such rows, not their scores, because it cannot distinguish two
         functions.
         """
-        by_item = np.array([benchmark.rescored for benchmark, _ in self._bank], dtype=bool)
+        by_item = np.array([benchmark.rescored for benchmark, _ in self.bank], dtype=bool)
         return by_item[plan.item_index]
 
     def job(self, number: int, plan: Plan) -> Job:
@@ -82,15 +74,15 @@ class Executor:
         Raises:
             TaskUnusable: The response is a margin, and an item has no reference answer.
         """
-        scale = self._ablation.scale if plan.scale is None else plan.scale
-        gates = replace(self._ablation, scale=scale).gates(plan.masks)
+        scale = self.ablation.scale if plan.scale is None else plan.scale
+        gates = replace(self.ablation, scale=scale).gates(plan.masks)
         where = number, gates, plan.mask_index, self._donor_index(plan)
         positions = plan.item_index.tolist()
         if plan.gradients:
             return Job(*where, margins=tuple(self._margin(plan, place) for place in positions))
         plain = (plan.response or "accuracy") == "accuracy"
         by_item = {
-            place: self._bank[place][1].requests if plain else self._margin(plan, place).requests
+            place: self.bank[place][1].requests if plain else self._margin(plan, place).requests
             for place in set(positions)
         }
         return Job(*where, tuple(by_item[place] for place in positions))
@@ -121,7 +113,7 @@ class Executor:
         """Returns the margin of an item, computed once."""
         key = position, plan.response == "match"
         if key not in self._margins:
-            benchmark, item = self._bank[position]
+            benchmark, item = self.bank[position]
             margin = benchmark.margin(item)
             if margin is None:
                 raise TaskUnusable(
@@ -133,16 +125,16 @@ class Executor:
 
     def _donor_index(self, plan: Plan) -> NDArray[np.intp]:
         """Returns the donor of every row, drawn by its mask and item, from another item."""
-        if not self._ablation.draws_donors:
+        if not self.ablation.draws_donors:
             return np.zeros(len(plan), dtype=np.intp)
         keys = [zlib.crc32(np.packbits(mask).tobytes()) for mask in plan.masks]
         chosen = np.empty(len(plan), dtype=np.intp)
         for row, (mask, position) in enumerate(zip(plan.mask_index, plan.item_index, strict=True)):
-            key = self._donor_keys[position]
-            rng = np.random.default_rng([self._ablation.seed, keys[mask], key])
-            chosen[row] = donor = int(rng.integers(len(self._donors)))
-            while self._donors[chosen[row]] == position:
-                chosen[row] = (chosen[row] + 1) % len(self._donors)
+            key = position if self.donor_keys is None else self.donor_keys[position]
+            rng = np.random.default_rng([self.ablation.seed, keys[mask], key])
+            chosen[row] = donor = int(rng.integers(len(self.donors)))
+            while self.donors[chosen[row]] == position:
+                chosen[row] = (chosen[row] + 1) % len(self.donors)
                 if chosen[row] == donor:
                     break  # all donors are the item itself
         return chosen

@@ -92,10 +92,6 @@ class Interval:
     low: float
     high: float
 
-    def __rmul__(self, factor: float) -> Interval:
-        """Scales the estimate and both ends, such as to points."""
-        return Interval(factor * self.value, factor * self.low, factor * self.high)
-
 
 @dataclass(frozen=True)
 class AblationInfo:
@@ -273,14 +269,18 @@ class Result(ABC):
         written = _written(place, {self.file_name: files.encode(self)})
         return written + _written(place, self.pages(place))
 
-    def save_page(self, folder: str | Path) -> tuple[Path, ...]:
+    def save_page(self, folder: str | Path, home: Path | None = None) -> tuple[Path, ...]:
         """Writes only the page.
+
+        Args:
+            folder: Folder for the page.
+            home: Folder of the result, whose later results the page shows too; the same by default.
 
         Raises:
             BadInput: This kind of result has no page, or the folder cannot be written.
         """
         place = files.check_out_folder(folder)
-        return _written(place, self.pages(place) or {"": self.page()})
+        return _written(place, self.pages(home or place) or {"": self.page()})
 
     @classmethod
     def read(cls, path: str | Path) -> Self:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from broca.errors import BadInput
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, joined_names
-from broca.results.pages.tables import Column, Table, points
+from broca.results.pages.tables import Column, Table, percent, points
 from broca.results.pages.template import filled
 from broca.results.sufficiency import KeptSet
 from broca.results.verification import Documents, Verdict
@@ -99,7 +99,7 @@ class Claim(Result, file="claim.json", verb="broca localize"):
     @property
     def statement(self) -> str:
         """What is claimed, in a sentence."""
-        alone = ", ".join(f"{line.says} under {line.ablation}" for line in self.alone)
+        alone = ", ".join(f"{percent(line.kept)} under {line.ablation}" for line in self.alone)
         return (
             f"{self.model.short_name} without {joined_names(self.heads)} loses "
             f"{points(self.drop)} points of {self.task} and {points(self.off_target)} of "

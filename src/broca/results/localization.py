@@ -278,11 +278,16 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
         return self.verification.verdict
 
     @property
+    def searches(self) -> list[tuple[str, ...]]:
+        """The selection of every search, the first with the members that its verification drops."""
+        first = (*self.selected, *self.verification.dropped)
+        return [first, *(repeat.selected for repeat in self.repeats)]
+
+    @property
     def times_selected(self) -> dict[str, int]:
         """How many searches, repeats included, select each component, in decreasing order."""
-        searches = [self.selected, *(repeat.selected for repeat in self.repeats)]
-        counts = Counter(name for selected in searches for name in selected)
-        return dict(sorted(counts.items(), key=lambda entry: -entry[1]))
+        counts = Counter(name for selected in self.searches for name in selected)
+        return dict(counts.most_common())
 
     @property
     def overlap(self) -> float | None:
@@ -290,10 +295,9 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
 
         Two that select nothing agree.
         """
-        searches = [set(self.selected), *(set(repeat.selected) for repeat in self.repeats)]
         shares = [
             len(first & second) / len(first | second) if first | second else 1.0
-            for first, second in combinations(searches, 2)
+            for first, second in combinations(map(set, self.searches), 2)
         ]
         return sum(shares) / len(shares) if shares else None
 
@@ -358,6 +362,8 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
     def newest(self, folder: Path) -> Localization:
         """Returns the result with the verification that a later command left in its folder."""
         later, shown = self._later(Verification, folder), self.verification
+        if later is not None:
+            later = replace(later, dropped=shown.dropped)
         if later is None or replace(shown, was=later.was, documents=later.documents) == later:
             return self
         documents = (*shown.documents, *later.documents)

@@ -1,7 +1,6 @@
 """Reads any kind of result, and lists results in an index."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from broca.results.export import Export
 from broca.results.files import read_text
 from broca.results.localization import Localization, Refit
 from broca.results.neurons import Erasure, NeuronSet
-from broca.results.pages.template import filled
 from broca.results.runs import CostEstimate, JournalContents, Reproduction
 from broca.results.stress_test import StressTest
 from broca.results.tasks import TaskDescription, TaskList
@@ -96,13 +94,3 @@ def entry_of(result: Result, *, name: str, page: str, date: str) -> dict[str, An
         entry["selected"] = verification.heads
         entry["scores"] = {line.task: (line.before, line.after) for line in verification.drops}
     return entry
-
-
-def render_index(entries: Sequence[dict[str, Any]], notes: Sequence[str] = ()) -> str:
-    """Renders the index as an HTML page; text is escaped.
-
-    Args:
-        entries: The lines, which `entry_of` returned.
-        notes: Notes for the reader, such as files that could not be read.
-    """
-    return filled("index", entries=entries, notes=notes)

@@ -56,11 +56,6 @@ class KeptSet:
     p: float
     sufficient: bool
 
-    @property
-    def says(self) -> str:
-        """What is kept, in % with its interval."""
-        return percent(self.kept)
-
 
 @dataclass(frozen=True)
 class KeptWithout:
@@ -114,7 +109,9 @@ class Sufficiency:
         """Returns in a sentence what the set keeps alone, and how many components are enough."""
         if self.reason:
             return f"whether {joined_names(heads)} are enough cannot be told: {self.reason}"
-        kept = ", ".join(f"{line.says} under {line.ablation} ablation" for line in self.sets)
+        kept = ", ".join(
+            f"{percent(line.kept)} under {line.ablation} ablation" for line in self.sets
+        )
         least = self.least(self.curves[0])
         first = "no first components are" if least is None else f"the first {least} are"
         return (

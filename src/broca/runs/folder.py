@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from broca.errors import BadInput, BrocaError, Interrupted, NothingToLocalize, OutFolderTaken
-from broca.known_paths import PACKAGED_MODELS, SHIPPED_MODELS, place_of
+from broca.known_paths import PACKAGED_MODELS, SHIPPED_MODELS, folder_of, place_of
 from broca.options import (
     GRANTS,
     AtlasOptions,
@@ -130,17 +130,18 @@ class RunFolder:
 
     @classmethod
     def read(cls, folder: str | Path) -> RunFolder:
-        """Reads the out folder of a run.
+        """Reads the out folder of a run, or the folder of a file in it.
 
         Raises:
             BadInput: The folder contains no run.
         """
-        record = _read(place_of(folder))
+        path = folder_of(folder)
+        record = _read(path)
         if record is None:
             raise BadInput(
                 f"'{folder}' holds no {NAME}: give the out folder of a run of this broca"
             )
-        return cls(place_of(folder), record, True)
+        return cls(path, record, True)
 
     @property
     def journal(self) -> Path:
@@ -245,7 +246,8 @@ def options_of_run(folder: str | Path, run_options: RunT, *, with_journal: bool 
     """Returns the options with which a run's model and tasks are loaded again.
 
     Args:
-        folder: The out folder of a run of `localize`; a folder that `save` wrote has no options.
+        folder: The out folder of a run of `localize`, or a file in it; a folder that `save` wrote
+            has no options.
         run_options: Options of the new call. An option that differs from its default replaces the
             run's.
         with_journal: Whether the new call needs the run's journal if that was shared.
@@ -256,7 +258,7 @@ def options_of_run(folder: str | Path, run_options: RunT, *, with_journal: bool 
     Raises:
         BadInput: The run was made with a permission that is not given again; see `with_recorded`.
     """
-    record = _read(place_of(folder))
+    record = _read(folder_of(folder))
     if record is None:
         return run_options
     recorded: RunOptions = msgspec.convert(record.options, OWNERS[record.verb]).run_options  # type: ignore[attr-defined]

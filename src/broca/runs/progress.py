@@ -100,12 +100,21 @@ class Stages:
         self.done = max(self.done, end)
         self._show()
 
-    def begin(self, rows: int, *, cost: int | None = None) -> None:
-        """Begins a plan of some rows; `cost` counts them where gradients make them dearer."""
+    @contextmanager
+    def planned(self, rows: int, *, cost: int | None = None) -> Iterator[None]:
+        """Counts a plan of some rows, of which some may be known, as done at its end.
+
+        Args:
+            rows: The rows.
+            cost: Counts them where gradients make them dearer.
+        """
         self._known = self.done
         self._weight = 1.0 if not rows or cost is None else cost / rows
         self._plan = self.done + rows * self._weight
         self._chunk, self._last = (0, 0), self._clock()
+        yield
+        self.done = self._plan
+        self._show()
 
     def at(self, done: int, rows: int, total: int) -> None:
         """Begins a chunk of `rows` after `done` of `total` rows of the plan."""
@@ -121,11 +130,6 @@ class Stages:
         self._chunk_tokens = progress.tokens
         share = progress.done / max(1, progress.total)
         self._reach(self._known + (before + int(share * rows)) * self._weight)
-
-    def end(self) -> None:
-        """Ends the plan, of which some rows may have been known."""
-        self.done = self._plan
-        self._show()
 
     def _reach(self, done: float) -> None:
         """Counts rows up to `done`, and reports them with the time that the others take."""

@@ -25,25 +25,16 @@ from broca.measurement import Measurement, Observation, Plan, Response
 from broca.models import GatedModel, GatePoint
 from broca.options import RunOptions
 from broca.results.base import ModelInfo
+from broca.results.files import plain
 from broca.results.verification import TextChange
+from broca.runs import task_sets
 from broca.runs.progress import Stages
 from broca.runs.references import Referenced, with_references
-from broca.runs.task_sets import (
-    Bank,
-    Part,
-    TaskSet,
-    chance_notes,
-    claim_tasks,
-    load_tasks,
-    other_tasks,
-    require_ability,
-    require_controls,
-    sampling_note,
-)
+from broca.runs.task_sets import Bank, Part, TaskSet
 from broca.runs.workspace import Workspace
 from broca.searches import Problem
 from broca.searches.atlas import AtlasProblem
-from broca.store import Condition, ItemRecord, components_digest, now, written
+from broca.store import Condition, ItemRecord, components_digest, now
 from broca.tasks import Benchmark, Catalog, Generation, Item, Output, Task
 from broca.tasks.benchmark import definition_digest, item_digests, margin_digest, tokenizer_digest
 from broca.tasks.catalog import neutral_text
@@ -70,7 +61,7 @@ DATE = "chat_template_date"
 class Run:
     """An open model with a journal and workers, and tasks cut into items, once they are known.
 
-    `runs.opening.open_run` opens one without tasks; `on` gives it tasks. All verbs measure their
+    `runs.session.open_run` opens one without tasks; `on` gives it tasks. All verbs measure their
     rows with `measure`, so that every verb resumes, shares a journal and runs on Ray.
 
     Attributes:
@@ -123,14 +114,14 @@ class Run:
         catalog = self.catalog
         name, skill = catalog.name_of(task), catalog.names_of(same_skill)
         chat = self.options.task_options.chat_template
-        other_names = other_tasks(name, others, self.model, catalog, chat=chat)
-        benchmarks = load_tasks(
+        other_names = task_sets.other_tasks(name, others, self.model, catalog, chat=chat)
+        benchmarks = task_sets.load_tasks(
             self.model, (name, *skill, *other_names), catalog, task=name,
             options=self.options.task_options, report=self.stages.enter,
         )  # fmt: skip
-        require_controls(name, benchmarks)
-        tasks = claim_tasks(name, benchmarks, same_skill=skill, **cut)
-        notes = sampling_note(name, others, other_names, catalog)
+        task_sets.require_controls(name, benchmarks)
+        tasks = task_sets.claim_tasks(name, benchmarks, same_skill=skill, **cut)
+        notes = task_sets.sampling_note(name, others, other_names, catalog)
         for note in notes:
             self.stages.note(note)
         return replace(tasks, notes=(*notes, *tasks.notes))
@@ -151,8 +142,8 @@ class Run:
         """
         self.stages.enter(INTACT)
         scores = self.scores(())
-        require_ability(self.tasks, scores, self.texts)
-        notes = chance_notes(self.tasks, scores)
+        task_sets.require_ability(self.tasks, scores, self.texts)
+        notes = task_sets.chance_notes(self.tasks, scores)
         for note in notes:
             self.stages.note(note)
         return scores, notes
@@ -167,17 +158,13 @@ class Run:
         Raises:
             BrocaError: A row cannot be measured, or the journal cannot be used.
         """
-        self.stages.begin(len(plan), cost=plan.cost)
-        measurement = self._journaled.run(plan, role=role)
-        self.stages.end()
-        return measurement
+        with self.stages.planned(len(plan), cost=plan.cost):
+            return self._journaled.run(plan, role=role)
 
     def answers(self, plan: Plan, *, role: str = OUTPUTS) -> list[tuple[Output, ...]]:
         """Returns the model's answers to the requests of each row's item."""
-        self.stages.begin(len(plan))
-        answers = self._journaled.answers(plan, role=role)
-        self.stages.end()
-        return answers
+        with self.stages.planned(len(plan)):
+            return self._journaled.answers(plan, role=role)
 
     def texts(self, places: Sequence[int]) -> list[str]:
         """Returns what the intact model generates for items, by their places in the bank."""
@@ -186,10 +173,8 @@ class Run:
 
     def observe(self, observations: Sequence[Observation]) -> list[NDArray[np.float32]]:
         """Returns the vectors of observations of one class, in their order."""
-        self.stages.begin(len(observations))
-        vectors = self._journaled.observe(observations)
-        self.stages.end()
-        return vectors
+        with self.stages.planned(len(observations)):
+            return self._journaled.observe(observations)
 
     def once(self, kind: str, measure: Callable[[], NDArray[np.float32]]) -> NDArray[np.float32]:
         """Returns a vector that is measured once for this run, such as the speed of its rows.
@@ -223,7 +208,7 @@ class Run:
         record = {
             "method": method,
             "options": {name: searches.written(value) for name, value in (options or {}).items()},
-            "problem": written(problem),
+            "problem": plain(problem),
         }
         self._journaled.journal.note_search(self._journaled.number, record)
 
@@ -348,7 +333,13 @@ class Run:
 
     @cached_property
     def _digests(self) -> list[bytes]:
-        return bank_digests(self.tasks.bank)
+        """Digest of every item of the bank, 16 bytes each."""
+        bank = self.tasks.bank
+        digests = {
+            benchmark: iter(item_digests(benchmark, [item for of, item in bank if of is benchmark]))
+            for benchmark in {benchmark for benchmark, _ in bank}
+        }
+        return [next(digests[benchmark]) for benchmark, _ in bank]
 
     @cached_property
     def _donor_sequences(self) -> list[tuple[int, tuple[int, ...]]]:
@@ -475,15 +466,6 @@ class Run:
         }
 
 
-def bank_digests(bank: Sequence[tuple[Benchmark, Item]]) -> list[bytes]:
-    """Returns the digest of every item of a bank, 16 bytes each."""
-    digests = {
-        benchmark: iter(item_digests(benchmark, [item for of, item in bank if of is benchmark]))
-        for benchmark in {benchmark for benchmark, _ in bank}
-    }
-    return [next(digests[benchmark]) for benchmark, _ in bank]
-
-
 def tokens_of(item: Item) -> int:
     """Returns the number of tokens of an item's row; contexts that requests share count once."""
     contexts = {request.context for request in item.requests}
@@ -503,14 +485,14 @@ def shared_tokens(items: Sequence[Item]) -> dict[str, float]:
     return {"prefix_tokens": float(shared), "item_tokens": max(1.0, unshared)}
 
 
-def chunk_tokens(model: GatedModel, budget: int, *, device: str | None = None) -> int:
+def chunk_tokens(model: GatedModel, budget: int, *, device: str) -> int:
     """Returns the tokens between two commits: about a second's work, and at least a batch.
 
     The number depends only on the model and the device, not on a clock, so that chunks are the same
     in every run.
     """
     weights = sum(parameter.numel() for parameter in model.model.parameters())
-    rate = NOMINAL_FLOPS.get(device or model.device.type, NOMINAL_FLOPS["cuda"])
+    rate = NOMINAL_FLOPS.get(device, NOMINAL_FLOPS["cuda"])
     return max(budget, int(NOMINAL_S * rate / (2 * weights)))
 
 

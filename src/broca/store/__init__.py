@@ -9,7 +9,6 @@ from broca.store.records import components_digest as components_digest
 from broca.store.records import restored as restored
 from broca.store.records import row_keys as row_keys
 from broca.store.records import vector_keys as vector_keys
-from broca.store.records import written as written
 from broca.store.runs import Replay as Replay
 from broca.store.runs import RunRows as RunRows
 from broca.store.runs import copy_vectors as copy_vectors

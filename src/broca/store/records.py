@@ -72,13 +72,8 @@ class ItemRecord(NamedTuple):
     target: str = ""
 
 
-def written(problem: Any) -> Any:
-    """Returns the problem of a search, a data class with arrays, as plain values for JSON."""
-    return msgspec.to_builtins(problem, enc_hook=lambda array: array.tolist())
-
-
 def restored(values: Any, kind: type[T]) -> T:
-    """Returns the data class of `written`; its arrays have the types of their annotations."""
+    """Returns a data class from plain values; its arrays have the types of their annotations."""
     return msgspec.convert(
         values,
         kind,

@@ -11,7 +11,9 @@ from transformers.generation.streamers import TextStreamer
 from broca.errors import BadInput, nearest
 from broca.models import GatedModel, greedy
 from broca.options import APPLIED_SETTINGS, ChatOptions, TaskOptions, verb
+from broca.options.running import PromptsRun
 from broca.published import published_heads
+from broca.runs.folder import options_of_run
 from broca.runs.progress import Stages
 from broca.runs.session import model_and_heads, model_in_use
 from broca.tasks import RequestTokenizer
@@ -62,7 +64,11 @@ def chat(options: ChatOptions) -> tuple[Exchange, ...]:
     """
     write = options.write or (lambda voice, text: None)
     target, heads = model_and_heads(options.target, options.heads)
-    with model_in_use(target, options.model_options, Stages(options.on_progress)) as model:
+    model_options = options.model_options
+    if options.heads is None and isinstance(options.target, str):  # a run, whose model it is
+        given = PromptsRun(model_options=model_options)
+        model_options = options_of_run(options.target, given, with_journal=False).model_options
+    with model_in_use(target, model_options, Stages(options.on_progress)) as model:
         if model.tokenizer is None:
             raise BadInput(f"model '{model.name}' has no tokenizer: a conversation needs one")
         if options.max_new_tokens >= model.max_length:

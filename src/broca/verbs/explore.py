@@ -7,6 +7,7 @@ from pathlib import Path
 from broca.errors import BadInput, BrocaError
 from broca.explorer import Explorer, ExplorerSubject
 from broca.explorer.server import Server, require_token
+from broca.known_paths import folder_of
 from broca.models import GatedModel, load
 from broca.options import ExploreOptions, RunOptions, verb
 from broca.options.running import GivenAblation
@@ -67,7 +68,7 @@ def explore(options: ExploreOptions) -> LivePage:
             for name in ("task_options", "model_options")
         }
         run_options = replace(run_options, **groups)
-        run_options = _kept(Path(str(target)).expanduser(), run_options)
+        run_options = _kept(folder_of(target), run_options)
     catalog = Catalog(**asdict(run_options.source_options))
     if tasks != "auto":
         subject = replace(subject, tasks=tasks)

@@ -8,12 +8,13 @@ from typing import Any
 from urllib.parse import quote
 
 from broca.errors import BadInput
-from broca.known_paths import place_of
+from broca.known_paths import folder_of, place_of
 from broca.results.base import Result
 from broca.results.files import check_out_folder, write_beside
 from broca.results.localization import Localization
 from broca.results.pages.charts import Format, Width
-from broca.results.reading import KINDS, entry_of, read, render_index
+from broca.results.pages.template import filled
+from broca.results.reading import KINDS, entry_of, read
 from broca.results.verification import Verification
 
 
@@ -48,10 +49,8 @@ def report(
         return tuple(
             figure.save(folder / f"{figure.name}.{format}", width=width) for figure in drawn
         )
-    if out is None:
-        place = place_of("." if isinstance(result, Result) else result)
-        out = place if place.is_dir() else place.parent
-    return loaded.save_page(out)
+    home = folder_of((out or ".") if isinstance(result, Result) else result)
+    return loaded.save_page(out or home, home)
 
 
 NAME = "broca-index.html"
@@ -94,7 +93,7 @@ def view(folders: str | Path | Sequence[str | Path] = ".", *, out: str | Path = 
         names = ", ".join(f"'{root}'" for root in roots)
         raise BadInput(f"{names} holds no result of broca: give the out folders of commands")
     path = place / NAME
-    write_beside(path, render_index(entries, notes))
+    write_beside(path, filled("index", entries=entries, notes=notes))
     return path
 
 

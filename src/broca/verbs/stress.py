@@ -9,15 +9,7 @@ from broca.runs.folder import options_of_run
 from broca.runs.run import model_info
 from broca.runs.session import model_and_heads, named_heads, open_run, require_names
 from broca.runs.task_sets import TaskSet
-from broca.stress_tests.properties import (
-    decodability,
-    judge,
-    necessity,
-    positive_control,
-    reversal,
-    self_patch,
-    transfer,
-)
+from broca.stress_tests import properties
 from broca.stress_tests.subject import StressSubject, load_family
 
 
@@ -50,18 +42,18 @@ def stress(options: StressOptions) -> StressTest:
         necessities = []
         for kind in ABLATIONS:
             stages.enter(f"necessity under {kind} ablation")
-            necessities.append(necessity(run.observe, subject, kind))
+            necessities.append(properties.necessity(run.observe, subject, kind))
         stages.enter("decodability")
-        probe = decodability(run.observe, subject)
+        probe = properties.decodability(run.observe, subject)
         stages.enter("reversal")
-        reversals = reversal(run.observe, subject)
+        reversals = properties.reversal(run.observe, subject)
         stages.enter("transfer")
-        self_patch(run.observe, subject)
-        shifts = transfer(run.observe, subject)
+        properties.self_patch(run.observe, subject)
+        shifts = properties.transfer(run.observe, subject)
         stages.enter("positive control")
-        control_shift = positive_control(run.observe, subject)
+        control_shift = properties.positive_control(run.observe, subject)
         run.finish()
-        label, text = judge(shifts, control_shift)
+        label, text = properties.judge(shifts, control_shift)
         return StressTest(
             model=model_info(gated), family=subject.family.name, heads=subject.names,
             seed=options.seed, pairs=len(subject.pairs), necessity=tuple(necessities),

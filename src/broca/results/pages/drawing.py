@@ -65,30 +65,6 @@ def mixed(step: int) -> str:
     return f"color-mix(in srgb,var(--{role}) {100 * abs(step) / LEVELS:g}%,var(--cell))"
 
 
-def style_sheet() -> str:
-    """Returns the colours as CSS: variables for both schemes, and the classes of marks."""
-
-    def variables(colours: dict[str, str]) -> str:
-        return "".join(f"--{role}:{colour};" for role, colour in colours.items())
-
-    marks = "".join(
-        f".f-{role}{{fill:var(--{role})}}.s-{role}{{stroke:var(--{role});fill:none}}"
-        for role in LIGHT
-    )
-    steps = "".join(
-        f".c .{'n' if step < 0 else 'p'}{abs(step)}{{fill:{mixed(step)}}}"
-        for step in range(-LEVELS, LEVELS + 1)
-        if step
-    )
-    return (
-        f":root{{color-scheme:light dark;{variables(LIGHT)}}}"
-        f"@media (prefers-color-scheme:dark){{:root{{{variables(DARK)}}}}}"
-        f"@media print{{:root{{color-scheme:light;{variables(LIGHT)}}}}}"
-        f"{marks}.c rect{{fill:var(--cell);width:var(--w);height:var(--h)}}{steps}"
-        ".c .u{fill:url(#unknown)}"
-    )
-
-
 def text_width(text: str) -> float:
     """Returns the approximate width of a text in the fonts of pages."""
     return 0.56 * 11.0 * len(text)

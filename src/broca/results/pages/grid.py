@@ -206,7 +206,7 @@ class ComponentGrid:
         Args:
             text: The text alternative, to which the numbers and the selection are added.
             alone: Whether to write out colours, for a file or a notebook. A page uses classes of
-                `style_sheet`, which follow the reader's colour scheme.
+                `colours.css.j2`, which follow the reader's colour scheme.
         """
         selected = f"; {self.framed}: {', '.join(self.selected)}" if self.selected else ""
         text = f"{text} {counted(self.effects)} by layer{selected}"

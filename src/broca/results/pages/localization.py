@@ -106,7 +106,7 @@ def localization_tables(result: Localization) -> dict[str, Table]:
             "component",
             result.times_selected.items(),
             component(lambda entry: entry[0]), Column("searches", lambda entry: entry[1]),
-            Column("in the first", lambda entry: entry[0] in result.selected),
+            Column("in the first", lambda entry: entry[0] in result.searches[0]),
         ),
         Table.of(
             "alternatives", f"Other sets that carry {result.task}, in points", result.alternatives,

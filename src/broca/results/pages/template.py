@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
-
 from broca.results.pages import tables
-from broca.results.pages.drawing import FONT, LIGHT, step_colour, style_sheet
+from broca.results.pages.drawing import DARK, FONT, LEVELS, LIGHT, mixed, step_colour
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -18,20 +16,15 @@ if TYPE_CHECKING:
 def filled(template: str, *, package: str = __package__, **values: Any) -> str:
     """Fills a template; the resulting page is self-contained.
 
+    Style sheets and scripts are included as templates too.
+
     Args:
         template: Name of the file, without `.html.j2`.
         package: The package that has it; this one has the templates that all pages extend.
         values: The values of its variables.
     """
-    environment = _environment(package)
-    assert environment.loader is not None
-
-    def source(name: str) -> Markup:
-        return Markup(environment.loader.get_source(environment, name)[0])  # type: ignore[union-attr]
-
-    return environment.get_template(f"{template}.html.j2").render(
-        contents=[], source=source, colours=Markup(style_sheet()), **values
-    )
+    page = _environment(package).get_template(f"{template}.html.j2")
+    return page.render(contents=[], **values)
 
 
 @cache
@@ -49,7 +42,10 @@ def _environment(package: str) -> Environment:
         "points": tables.points, "count": tables.shown, "interval": tables.interval,
         "p": tables.p_value, "stated": _stated, "number": lambda value: f"{round(value, 1):g}",
     }  # fmt: skip
-    environment.globals |= {"light": LIGHT, "font": FONT, "step_colour": step_colour}
+    environment.globals |= {
+        "light": LIGHT, "dark": DARK, "levels": LEVELS, "mixed": mixed, "step_colour": step_colour,
+        "font": FONT,
+    }  # fmt: skip
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
     return environment
 
