@@ -41,8 +41,7 @@ from broca.neurons.neuron_run import NeuronModel, NeuronRun, open_neurons
 from broca.options import DrawOptions, EraseOptions, RuleOptions
 from broca.runs.run import Run
 from broca.runs.workspace import Workspace
-from broca.tasks import Benchmark, Request, RequestTokenizer, Split, Task
-from broca.tasks.examples import harness_task
+from broca.tasks import Catalog, Request, RequestTokenizer, Split, Task
 
 ITEMS = Path(__file__).parent / "neuron_items"
 PARAPHRASED = ("capitals", "addition", "mc_biology", "mc_chemistry")
@@ -62,7 +61,7 @@ def opened(settings: argparse.Namespace, examples: Sequence[Line]) -> Iterator[N
     model = settings.loaded
     tokenizer = RequestTokenizer.of(model)
     task = Task("examples", examples=tuple(examples), kind="loglikelihood")
-    benchmark = Benchmark.build([harness_task(task, tokenizer)], tokenizer)
+    benchmark = Catalog().load(task, tokenizer)
     split = Split(tuple(range(len(benchmark.items))), (), ())
     tasks = with_golds({task.name: benchmark}, {task.name: split}, {"locate": (task.name,)})
     with Workspace() as workspace:

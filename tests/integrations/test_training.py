@@ -119,5 +119,3 @@ def test_bad_input_is_refused_before_training(tasks):
         TrainerCallback(tasks[0], "")
     with pytest.raises(BadInput, match="`every` must be at least 1"):
         TrainerCallback(tasks[0], "L0H1", every=0)
-    with pytest.raises(BadInput, match="has no parameter 'jurnal'; did you mean 'journal'"):
-        TrainerCallback(tasks[0], "L0H1", jurnal="j.sqlite")

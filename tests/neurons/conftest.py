@@ -8,8 +8,7 @@ from broca.neurons.neuron_run import NeuronModel, NeuronRun
 from broca.options import RuleOptions
 from broca.runs.run import Run
 from broca.runs.workspace import Workspace
-from broca.tasks import Benchmark, RequestTokenizer, Split, Task
-from broca.tasks.examples import harness_task
+from broca.tasks import Catalog, RequestTokenizer, Split, Task
 
 
 @pytest.fixture
@@ -29,8 +28,7 @@ def letters(count=8, *, name="letters", start=0):
 
 def benchmark_of(model, task):
     """Returns a task of examples as the model is asked it."""
-    tokenizer = RequestTokenizer.of(model)
-    return Benchmark.build([harness_task(task, tokenizer)], tokenizer)
+    return Catalog().load(task, RequestTokenizer.of(model))
 
 
 @pytest.fixture

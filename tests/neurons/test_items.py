@@ -5,7 +5,7 @@ import json
 import pytest
 from neurons.conftest import benchmark_of, letters
 
-from broca.errors import TaskUnusable
+from broca.errors import BadInput, TaskUnusable
 from broca.neurons.items import neuron_tasks, with_golds
 from broca.options import DataOptions, RunOptions, TaskOptions
 from broca.runs.run import Run
@@ -15,9 +15,9 @@ from broca.tasks import Benchmark, Catalog, RequestTokenizer, Split
 from broca.verification.trial import spread
 
 
-def cut(model, parts, *, max_length=None, **options):
+def cut(model, parts, *, asked=None, **options):
     """Returns the neuron tasks of a model with a few items."""
-    run_options = RunOptions(task_options=TaskOptions(max_length=max_length))
+    run_options = RunOptions(task_options=TaskOptions(**(asked or {})))
     run = Run(model, TaskSet(), Workspace(), run_options)
     return neuron_tasks(run, parts, DataOptions(items=6, **options), report_items=5)
 
@@ -44,18 +44,22 @@ def test_margins_are_those_of_the_gold_answer_alone(reference):
 
 
 def test_data_sets_are_read_and_shortened(reference, tmp_path):
-    """JSON lines of prompt and answer are read; `answer_tokens` keeps an answer's first tokens."""
+    """JSON lines of prompt and answer are read, asked by the task options and shortened."""
     path = tmp_path / "sums.jsonl"
     rows = [{"prompt": f"compute 1{n} + 2{n} =", "answer": f"{30 + 2 * n} or so"} for n in range(9)]
     path.write_text("\n".join(map(json.dumps, rows)))
     for options, least, most, cut_items in (
-        ({}, 2, 99, 0), ({"answer_tokens": 1}, 1, 1, 0), ({"max_length": 10}, 2, 99, 9),
+        ({}, 2, 99, 0), ({"answer_tokens": 1}, 1, 1, 0),
+        ({"asked": {"max_length": 10, "system_prompt": "say"}}, 2, 99, 9),
     ):  # fmt: skip
         tasks = cut(reference, {"locate": (f"data:{path}",)}, **options)
         assert len(tasks.bank) == 2
         for benchmark, item in tasks.bank:
             assert least <= len(benchmark.margin(item).requests[0].continuation) <= most
             assert benchmark.cut_items == cut_items
+            assert item.prompt.startswith("say" if cut_items else "compute")
+    with pytest.raises(BadInput, match="`answer_tokens` are for `data:` sets, and none"):
+        cut(reference, {"locate": ("addition",)}, answer_tokens=1)
 
 
 def test_items_without_gold_answers_are_left_out(neurons, monkeypatch):

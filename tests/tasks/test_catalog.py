@@ -38,6 +38,14 @@ def test_options_of_a_task_are_refused_before_a_model_is_needed(folder, tokenize
         with pytest.raises(TaskUnusable, match=r"has no (metric|split)"):
             catalog.require("good", options)
     catalog.require("good")
+    for name, content, message in (
+        ("none", "group: none\ntask: []\n", "'none' has no tasks"),
+        ("odd", "group: odd\ntask: [good]\naggregate_metric_list: acc\n", "AttributeError: "),
+        ("seen", "include: good.yaml\ntask: seen\ndoc_to_image: [question]\n", "text alone"),
+    ):
+        (folder / f"{name}.yaml").write_text(content)
+        with pytest.raises(TaskUnusable, match=message):
+            Catalog(folder).require(name, TaskOptions(metric="exact_match"))
     (folder / "good.jsonl").unlink()
     assert len(catalog.load("good", tokenizer).items) == 10
 

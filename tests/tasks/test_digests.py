@@ -22,6 +22,8 @@ def test_functions_share_outputs_and_exact_match_shares_nothing_with_them():
     scored, exact = digests(ROWS, metric=lambda output, answer: 0.0), digests(ROWS)
     assert scored == digests(ROWS, metric=float.__eq__)
     assert not set(scored) & set(exact)
+    images = [{"prompt": "a", "answer": "b", "image": one} for one in (object(), object())]
+    assert digests(images[:1]) == digests(images[1:])  # their texts have addresses
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,16 @@ def test_copies_of_choices_count_once(tmp_path, tokenizer):
     assert (len(margin.requests), margin.gold, task.chance) == (3, 1, 0.25)
 
 
+def test_contexts_in_another_order_ask_the_same(tmp_path, tokenizer):
+    """Neither the order of several inputs nor the right position asks; a sole one is right."""
+    documents = chosen(("0", ["a", "b"]), ("1", ["b", "a"]), ("0", ["c"]), ("0", ["d"]))
+    for name, part, chance in (("two", documents[:2], 0.5), ("sole", documents[2:], 1.0)):
+        write_task(tmp_path, name, part, **(CHOICE | {"doc_to_target": " won"}))
+        task = Catalog(tmp_path).load(name, tokenizer)
+        assert len(set(map(task.asks, task.items))) == (1 if name == "two" else 2)
+        assert task.chance == chance
+
+
 @pytest.mark.parametrize("name", ["train", "test"])
 def test_control_without_the_split_is_cut_in_three(folder, tokenizer, name):
     """A task is refused without the split, or if it is scored; a control is cut in three."""
@@ -106,7 +116,7 @@ def test_settings_of_generations_replace_the_tasks_own(folder, tokenizer):
 
 
 def test_answers_that_do_not_fit_have_no_margin():
-    """Neither a function's answer that is longer than the context, nor one of two requests."""
+    """Neither a function's answer that is longer than the context or empty, nor two requests."""
     task = broca.Task.from_examples([("a", "b"), ("c", "d")], max_new_tokens=4)
     options = TaskOptions(reference=lambda document: document["prompt"] * 9)
     requests = [RequestTokenizer(tiny_tokenizer(), max_length=length) for length in (8, 9)]
@@ -116,6 +126,9 @@ def test_answers_that_do_not_fit_have_no_margin():
     several = replace(document, instances=document.instances * 2, tokens=document.tokens * 2)
     assert (document.accepts("b"), several.accepts("b")) == (True, False)
     assert len(long.margin(long.items[0]).requests[0].continuation) == 9
+    options = TaskOptions(reference=lambda _: ["b", ""])
+    empty = Catalog().load(task, requests[1], options=options)
+    assert empty.margin(empty.items[0]) is None
 
 
 def test_the_models_own_settings_of_generations_are_said(folder):

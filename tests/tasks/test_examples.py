@@ -45,6 +45,8 @@ def test_a_label_is_an_index_or_the_text_of_a_choice(label):
     """A label may be an index, or a choice's text with or without its leading space."""
     task = Task.from_examples([{**CHOICE, "choices": np.array(CHOICE["choices"]), "label": label}])
     assert (task.kind, task.examples) == ("multiple_choice", (CHOICE,))
+    copies = {**CHOICE, "choices": [*CHOICE["choices"], " blue"], "label": 2}
+    assert Task.from_examples([copies]).examples[0]["label"] == 1
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -91,8 +93,6 @@ def test_a_bad_line_is_refused_by_its_number(write, line, message):
 
 def test_what_holds_no_examples_is_refused(write):
     """Bad examples of a list, no rows and other types are refused."""
-    with pytest.raises(BadInput, match="`until` must be a string"):
-        Task.from_examples(PAIRS, until=3)
     for content in (("", "a"), ("p",), "text", ("\ud800", "a")):
         with pytest.raises(BadInput, match=r"^example 1[ :]"):
             Task.from_examples([PAIRS[0], content])
@@ -107,7 +107,7 @@ def test_what_holds_no_examples_is_refused(write):
 def test_settings_are_checked():
     """Bad settings are refused, and so are settings of examples on a named task."""
     bad = {"metric": 3, "until": ["a", ""], "max_new_tokens": 0, "name": " "}
-    for name, value in [*bad.items(), ("max_new_tokens", "5")]:
+    for name, value in [*bad.items(), ("max_new_tokens", "5"), ("until", 3)]:
         with pytest.raises(BadInput, match=f"`{name}` must be"):
             Task.from_examples(PAIRS, **{name: value})
     with pytest.raises(BadInput, match="are for examples"):

@@ -1,7 +1,7 @@
 """Tasks of examples, which lm-eval asks and scores."""
 
 import pytest
-from tiny import tiny_tokenizer
+from tiny import CHAT, tiny_tokenizer
 
 import broca
 from broca.errors import TaskUnusable
@@ -169,10 +169,7 @@ def test_documents_that_ask_the_same_are_on_one_side_of_the_split(examples, ques
 def test_choices_and_answers_are_turns_of_a_chat_template():
     """In a chat template, choices and answers have no space, unless solved ones share a turn."""
     tokenizer = tiny_tokenizer()
-    tokenizer.chat_template = (
-        "{% for message in messages %}<{{ message.role }}>{{ message.content }}\n{% endfor %}"
-        "{% if add_generation_prompt %}<assistant>{% endif %}"
-    )
+    tokenizer.chat_template = CHAT
     requests = RequestTokenizer(tokenizer, max_length=256)
 
     def load(examples, **options):
@@ -183,12 +180,13 @@ def test_choices_and_answers_are_turns_of_a_chat_template():
         return [tokenizer.decode([*r.context, *r.continuation]) for r in requests]
 
     chosen = load([{"prompt": p, "choices": [a, " x"], "label": 0} for p, a in SUMS])
-    start = "<user>0 + 0 =\n<assistant>"
+    start = "<user> 0 + 0 =\n<assistant>"
     assert texts(chosen.items[0].requests) == [f"{start}0", f"{start}x"]
     said = load(SUMS)
     assert score(said, "0") == [1]
     assert texts(said.margin(said.items[0]).requests) == [f"{start}0"]
-    for several, solved in ((True, "<user>{}\n<assistant>{}\n<user>"), (False, "<user>{} {}\n\n")):
+    turns = ((True, "<user> {}\n<assistant> {}\n<user> "), (False, "<user> {} {}\n\n"))
+    for several, solved in turns:
         taught = load(SUMS, num_fewshot=1, fewshot_as_multiturn=several)
-        prompts = {solved.format(p, a.strip()) + start.removeprefix("<user>") for p, a in SUMS}
+        prompts = {solved.format(p, a.strip()) + start.removeprefix("<user> ") for p, a in SUMS}
         assert taught.items[0].prompt in prompts

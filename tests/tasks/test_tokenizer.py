@@ -7,7 +7,7 @@ from lm_eval.api.instance import Instance
 from tiny import tiny_tokenizer
 
 from broca.errors import BadInput, TaskUnusable
-from broca.tasks import RequestTokenizer, TaskOptions
+from broca.tasks import RequestTokenizer
 
 
 def test_what_does_not_fit_is_cut_from_the_left():
@@ -79,12 +79,6 @@ def test_templates_that_show_no_content_are_refused(template, message):
     with pytest.raises(BadInput, match=message) as error:
         chatting(template).chat([USER])
     assert "\n" not in str(error.value)
-
-
-def test_a_length_beyond_the_configuration_is_refused(tiny):
-    """A `max_length` of more than the model is configured for is refused."""
-    with pytest.raises(BadInput, match="`max_length` 257 is more than the 256 tokens"):
-        RequestTokenizer.of(tiny, TaskOptions(max_length=257))
 
 
 def test_a_chat_template_says_the_given_date():

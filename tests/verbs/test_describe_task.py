@@ -1,6 +1,9 @@
 """The description of a task before it is run."""
 
+import pytest
+
 import broca
+from broca.errors import BadInput
 
 
 def test_a_shipped_task_is_described(reference):
@@ -14,6 +17,9 @@ def test_a_shipped_task_is_described(reference):
     assert description.first_prompt.startswith("compute ")
     assert description.first_target.strip().isdigit()
     assert description.prompt_tokens > 4
+    for model in ("reference", reference):
+        with pytest.raises(BadInput, match="`max_length` 9999 is more than"):
+            broca.describe_task("addition", model=model, max_length=9999)
 
 
 def test_own_examples_are_described():

@@ -10,11 +10,7 @@ if TYPE_CHECKING:
     from broca.integrations.tracking import Log as Log
     from broca.integrations.training import TrainerCallback as TrainerCallback
 
-_HOME = {
-    "BrocaLM": "broca.integrations.lm_eval",
-    "Log": "broca.integrations.tracking",
-    "TrainerCallback": "broca.integrations.training",
-}
+_HOME = {"BrocaLM": "lm_eval", "Log": "tracking", "TrainerCallback": "training"}
 """The module of each public name, loaded on first use."""
 
 __all__ = list(_HOME)
@@ -23,4 +19,4 @@ __all__ = list(_HOME)
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'broca.integrations' has no attribute '{name}'")
-    return getattr(import_module(_HOME[name]), name)
+    return getattr(import_module(f"broca.integrations.{_HOME[name]}"), name)

@@ -89,7 +89,7 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         )
         self._tokenizer = RequestTokenizer.of(self._gated, task_options)
         self.tokenizer = self._gated.tokenizer
-        self.max_length = task_options.max_length_of(self._gated.max_length)
+        self.max_length = max_length or self._gated.max_length
 
     @property
     def identity(self) -> str:

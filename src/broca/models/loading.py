@@ -157,8 +157,8 @@ def require_readable(
         return checkpoint, checkpoint.tokenizer()
 
 
-def load_tokenizer(name: str) -> tuple[Any, int]:
-    """Loads only a model's tokenizer; returns it, and the model's maximum number of input tokens.
+def load_tokenizer(name: str) -> tuple[Any, Any, int]:
+    """Loads only a model's tokenizer; returns it, the model's configuration and maximum length.
 
     Raises:
         UnknownName: The model does not exist.
@@ -169,7 +169,8 @@ def load_tokenizer(name: str) -> tuple[Any, int]:
     checkpoint = Checkpoint.find(name, ModelOptions())
     with _in_one_line(name, reading=True):
         tokenizer = checkpoint.tokenizer()
-    return tokenizer, int(resolve_max_length(text_config(checkpoint.config), tokenizer))
+    longest = int(resolve_max_length(text_config(checkpoint.config), tokenizer))
+    return tokenizer, checkpoint.config, longest
 
 
 def _wrapped(model: Any, tokenizer: Any, name: str | None, components: str) -> GatedModel:

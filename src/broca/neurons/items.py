@@ -6,14 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from broca.errors import TaskUnusable
-from broca.models import GatedModel
-from broca.options import DataOptions, TaskOptions
+from broca.errors import BadInput, TaskUnusable
+from broca.options import DataOptions
 from broca.runs.run import Run
 from broca.runs.task_sets import Part, TaskSet, lay_out, load_tasks
-from broca.tasks import Benchmark, RequestTokenizer, Split
+from broca.tasks import Benchmark, Catalog, Split
 from broca.tasks.data_sets import PREFIX, read_data_set
-from broca.tasks.examples import Task, harness_task
 from broca.verification.trial import Places, spread
 
 ROWS_READ = 4
@@ -33,39 +31,40 @@ def neuron_tasks(
         report_items: Maximum number of `report` items of each task.
 
     Raises:
+        BadInput: An option of `data:` sets is given, and no such set.
         TaskUnusable: A task cannot be used, or none of its items has a gold answer.
     """
     task_options = replace(run.options.task_options, reference="gold")
     names = list(dict.fromkeys(name for needed in parts.values() for name in needed))
+    if (options.fields or options.answer_tokens) and not any(n.startswith(PREFIX) for n in names):
+        raise BadInput("`fields` and `answer_tokens` are for `data:` sets, and none is named")
     limit = ROWS_READ * max(options.items, report_items)
-    benchmarks, splits = {}, {}
+    benchmarks: dict[str, Benchmark] = {}
+    splits = {}
     for name in names:
-        if name.startswith(PREFIX):
+        catalog, of_data = run.catalog, name.startswith(PREFIX)
+        if of_data:
             data = read_data_set(
                 name, limit=limit, fields=options.columns,
                 fetch_urls=run.options.source_options.fetch_urls,
             )  # fmt: skip
-            benchmarks[name] = _of_examples(run.model, data, options.answer_tokens, task_options)
-        else:
-            benchmarks |= load_tasks(
-                run.model, [name], run.catalog, task=names[0], options=task_options
-            )
+            catalog = Catalog()  # in that of the run, the name may mean other columns
+            catalog.name_of(data)
+        benchmarks |= load_tasks(run.model, [name], catalog, task=names[0], options=task_options)
+        if of_data:
+            benchmarks[name] = _shortened(benchmarks[name], options.answer_tokens)
         split = benchmarks[name].split(items=options.items, seed=options.seed)
         splits[name] = replace(split, report=tuple(spread(split.report, report_items).tolist()))
     return with_golds(benchmarks, splits, parts)
 
 
-def _of_examples(
-    model: GatedModel, task: Task, answer_tokens: int | None, options: TaskOptions
-) -> Benchmark:
-    """Builds a task of examples, whose answers have only their first tokens."""
-    tokenizer = RequestTokenizer.of(model, options)
-    benchmark = Benchmark.build([harness_task(task, tokenizer)], tokenizer)
+def _shortened(benchmark: Benchmark, answer_tokens: int | None) -> Benchmark:
+    """Returns a task of answers with only the first tokens of each, all if None."""
     items = []
     for item in benchmark.items:
-        answers = ((request, request.continuation[:answer_tokens]) for request in item.requests)
-        short = tuple(replace(request, continuation=first) for request, first in answers)
-        items.append(replace(item, requests=short))
+        (request,) = item.requests
+        first = replace(request, continuation=request.continuation[:answer_tokens])
+        items.append(replace(item, requests=(first,)))
     return replace(benchmark, items=tuple(items))
 
 

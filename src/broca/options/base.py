@@ -206,8 +206,7 @@ def verb(cls: type[Options]) -> Callable[[Callable[[Any], R]], Callable[..., R]]
 
     def decorated(function: Callable[[Any], R]) -> Callable[..., R]:
         first = [item.name for item in fields(cls)]
-        origin: Any = get_origin(_within(_hints(cls)[first[0]])[0])
-        listed = origin is list
+        listed = get_origin(_within(_hints(cls)[first[0]])[0]) is list
 
         @wraps(function)
         def with_keywords(*arguments: Any, settings: Any = None, **keywords: Any) -> R:

@@ -73,11 +73,9 @@ def generation_settings(gen_kwargs: str | Mapping[str, Any]) -> dict[str, Any]:
                     f"`gen_kwargs`: {name}={value} requests sampling: broca decodes greedily, so "
                     "that equal inputs give equal outputs; leave it out"
                 )
-        elif name in APPLIED_SETTINGS:
+        elif name in APPLIED_SETTINGS or name in REFUSED_SETTINGS:
             settings[name] = json_value(value)
-        elif name in REFUSED_SETTINGS:
-            settings[name] = json_value(value)
-            if settings[name] not in (None, False, 0, 1):
+            if name in REFUSED_SETTINGS and settings[name] not in (None, False, 0, 1):
                 raise BadInput(
                     f"`gen_kwargs`: {name}={value} is not applied: broca decodes greedily, token "
                     "by token; leave it out"
@@ -114,19 +112,14 @@ def named_values(
         return list(gen_kwargs.items())
     if not isinstance(gen_kwargs, str):
         raise BadInput(f"`{option}` must be NAME=VALUE,... or JSON, not {gen_kwargs!r}")
-    pairs = [pair.partition("=") for pair in gen_kwargs.split(",") if pair.strip()]
-    for name, separator, _ in pairs:
+    pairs = []
+    for pair in filter(str.strip, gen_kwargs.split(",")):
+        name, separator, value = pair.partition("=")
         if not separator or not name.strip():
             raise BadInput(
                 f"`{option}` '{gen_kwargs}' is not of the form NAME=VALUE,NAME=VALUE; a text "
                 'with a comma needs JSON, {"until": ["a,b"]}'
             )
-    return [
-        (
-            name.strip(),
-            value.replace("\\n", "\n").replace("\\t", "\t")
-            if name.strip() == "until"
-            else value.strip(),
-        )
-        for name, _, value in pairs
-    ]
+        text = value.replace("\\n", "\n").replace("\\t", "\t")
+        pairs.append((name.strip(), text if name.strip() == "until" else value.strip()))
+    return pairs

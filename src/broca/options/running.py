@@ -168,8 +168,11 @@ class TaskOptions(Options):
             ("gen_kwargs", self.generation),
             ("chat_template_kwargs", self.template_settings),
         ):
-            written = json.dumps(settings, sort_keys=True) if settings else None
-            object.__setattr__(self, name, written)
+            try:  # of what JSON has no form of, NumPy's values become Python's
+                written = json.dumps(settings, sort_keys=True, default=lambda one: one.tolist())
+            except (AttributeError, TypeError, ValueError):
+                raise BadInput(f"`{name}` takes texts, numbers and lists, not {settings}") from None
+            object.__setattr__(self, name, written if settings else None)
         if self.chat_template_kwargs is not None and not self.chat_template:
             raise BadInput(
                 "`chat_template_kwargs` are variables of the chat template, which is not used: add "
@@ -197,17 +200,14 @@ class TaskOptions(Options):
         pairs = named_values(self.chat_template_kwargs or {}, option="chat_template_kwargs")
         return {name: json_value(value) for name, value in pairs}
 
-    def max_length_of(self, configured: int) -> int:
-        """Returns the maximum number of input tokens of a model that is configured for some."""
-        return configured if self.max_length is None else self.max_length
-
     def to_dict(self) -> dict[str, Any]:
         """The options that differ from the defaults, for `result.json`."""
         defaults = asdict(TaskOptions())
         values = {name: getattr(self, name) for name in defaults}
         if not isinstance(self.reference, str):
-            function = self.reference
-            values["reference"] = f"{function.__module__}:{function.__qualname__}"
+            function = getattr(self.reference, "func", self.reference)  # of a partial function
+            name = getattr(function, "__qualname__", type(function).__qualname__)
+            values["reference"] = f"{function.__module__}:{name}"
         return {name: value for name, value in values.items() if value != defaults[name]}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import runpy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -66,11 +67,11 @@ class Benchmark:
         tasks: Sequence[Any],
         tokenizer: RequestTokenizer,
         *,
-        name: str | None = None,
-        group: Any = None,
-        metric: str | None = None,
-        options: TaskOptions | None = None,
-        require_split: bool = True,
+        name: str | None,
+        group: Any,
+        metric: str | None,
+        options: TaskOptions,
+        require_split: bool,
     ) -> Benchmark:
         """Builds and tokenizes every request of a harness task or group, once.
 
@@ -80,14 +81,13 @@ class Benchmark:
             name: The name of the group or tag; None for a task.
             group: The lm-eval group; None for a task or a tag.
             metric: The metric to use; see `choose_metric` for the default.
-            options: Options of the task; by default those of its file.
+            options: Options of the task.
             require_split: Whether a task without the locate split is refused.
 
         Raises:
             BadInput: A chat template is requested and the tokenizer has none.
             TaskUnusable: A task has no items, no such metric or split, or unsupported requests.
         """
-        options = options or TaskOptions()
         if name is not None:
             group, metric = scored_group(name, group, tasks, metric=metric)
         parts: list[PreparedTask] = []
@@ -271,11 +271,15 @@ class Benchmark:
         return Margin(distinct, right[0] if len(right) == 1 else right)
 
     def _forced(self, document: Document, answer: str) -> Request | None:
-        """Returns the request of an answer; None for one that the model's context cannot hold."""
+        """Returns the request of an answer.
+
+        None for one without tokens of its own, or that the model's context cannot hold.
+        """
         try:
-            return self._tokenizer.loglikelihood(document.prompt, answer)
+            request = self._tokenizer.loglikelihood(document.prompt, answer)
         except BadInput:
             return None
+        return request if request.continuation else None
 
     def aggregate(self, values: Sequence[float], items: Sequence[Item] | None = None) -> float:
         """Returns the task's score over several items, by the task's or group's own aggregation.
@@ -326,9 +330,9 @@ class Benchmark:
         for document in self._documents:
             count = len(document.choices) or len(document.requests)
             part = document.part
-            several = part.kind in ("multiple_choice", "loglikelihood") and count > 1
-            several = several and (part.metric.name in _CHOSEN or "rescored" in part.metadata)
-            guesses.append(max(1, len(document.right_choices)) / count if several else 0.0)
+            chosen = part.kind == "multiple_choice" or (part.kind == "loglikelihood" and count > 1)
+            chosen = chosen and (part.metric.name in _CHOSEN or "rescored" in part.metadata)
+            guesses.append(max(1, len(document.right_choices)) / count if chosen else 0.0)
         return self.aggregate(guesses, self.items) if any(guesses) else 0.0
 
 
@@ -434,10 +438,11 @@ def _digest(value: Any) -> bytes:
 def _plain(value: Any) -> Any:
     """Returns a function or class as its name and its file's digest, and anything else as text.
 
-    The order of a set may be another one in every process.
+    The order of a set and the address of an object may be others in every process.
     """
     if not callable(value):
-        return str(sorted(map(str, value)) if isinstance(value, set | frozenset) else value)
+        text = str(sorted(map(str, value)) if isinstance(value, set | frozenset) else value)
+        return re.sub(r" at 0x[0-9A-Fa-f]+", "", text)  # such as an image's
     code = getattr(value, "func", value)  # of a partial function
     name = getattr(code, "__qualname__", type(code).__qualname__)
     return [name, code_digest(code), getattr(value, "args", ()), getattr(value, "keywords", {})]

@@ -248,11 +248,12 @@ class Catalog:
             return
         tasks, group = self._loaded[name] = self.harness_tasks(name)
         metric = options.metric or self._definition(name).metric
-        if isinstance(metric, str):
-            scored_group(name, group, tasks, metric=metric)
-        if options.locate_split is not None:
-            for member in tasks:
-                require_locate_split(member, options.locate_split)
+        with refused(f"task '{name}' could not be prepared"):
+            if isinstance(metric, str):
+                scored_group(name, group, tasks, metric=metric)
+            if options.locate_split is not None:
+                for member in tasks:
+                    require_locate_split(member, options.locate_split)
 
     def load(
         self,
@@ -297,12 +298,11 @@ class Catalog:
             for harness in tasks:
                 score_with(harness, chosen)
             chosen, group = None, None
-        alone = group is None and len(tasks) == 1
         with refused(f"task '{name}' could not be prepared"):
             benchmark = Benchmark.build(
                 tasks,
                 tokenizer,
-                name=None if alone else name,
+                name=None if group is None and len(tasks) == 1 else name,
                 group=group,
                 metric=chosen,
                 options=options,
@@ -334,7 +334,8 @@ class Catalog:
 
         Raises:
             UnknownName: No task has this name.
-            TaskUnusable: The file or the data of one cannot be read.
+            TaskUnusable: The file or the data of one cannot be read, a group has no tasks, or one
+                shows images or plays sounds.
         """
         logging.getLogger("lm_eval").setLevel(logging.ERROR)
         self._require_entry(name)
@@ -349,7 +350,15 @@ class Catalog:
             fetching(self._fetch_urls, what),
         ):
             loaded = manager.load([name])
-            return list(loaded["tasks"].values()), loaded.get("groups", {}).get(name)
+            tasks = list(loaded["tasks"].values())
+            if not tasks:
+                raise TaskUnusable(f"{what} has no tasks: list some in the file of the group")
+            if any(getattr(task, "MULTIMODAL", False) for task in tasks):
+                raise TaskUnusable(
+                    f"{what} shows images or plays sounds, and broca gives models text alone: "
+                    "choose a task of text"
+                )
+            return tasks, loaded.get("groups", {}).get(name)
 
     def _entry(self, name: str) -> Any:
         """Returns lm-eval's entry of a task, group or tag; None if there is none of this name."""

@@ -158,8 +158,9 @@ class Document:
         """
         task = self.part.harness
         text, *around = (" ".join(str(one).split()) for one in question_texts(task, self.fields))
-        asks = text and not getattr(task, "multiple_input", 0)
-        return repr((text, *around, sorted(self.choices), "" if asks else str(self.target)))
+        if getattr(task, "multiple_input", 0):
+            text = ""  # the position of the right context
+        return repr((text, *around, sorted(self.choices), "" if text else str(self.target)))
 
     @property
     def target(self) -> Any:

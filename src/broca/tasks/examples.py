@@ -221,9 +221,12 @@ def _text(value: Any, key: str, place: str) -> str:
 
 
 def _label(label: Any, choices: Sequence[str], place: str) -> int:
-    """Returns the index of the right choice, from an index or a choice's text."""
+    """Returns the index of the right choice, from an index or a choice's text.
+
+    Of copies the first counts, which a metric takes for the likeliest.
+    """
     if not isinstance(label, bool) and label in range(len(choices)):
-        return int(label)
+        return choices.index(choices[int(label)])
     stripped = [choice.strip() for choice in choices]
     if isinstance(label, str) and label.strip() in stripped:
         return choices.index(label) if label in choices else stripped.index(label.strip())
@@ -241,7 +244,7 @@ class DocumentList(list[dict[str, Any]]):
         self.features = dict.fromkeys(columns)
 
 
-def harness_task(task: Task, tokenizer: RequestTokenizer, *, chat: bool = False) -> Any:
+def harness_task(task: Task, tokenizer: RequestTokenizer, *, chat: bool) -> Any:
     """Returns an lm-eval task whose documents are a task's examples.
 
     Args:

@@ -36,8 +36,8 @@ def prepare(
     tokenizer: RequestTokenizer,
     options: TaskOptions,
     *,
-    metric: str | None = None,
-    require_split: bool = True,
+    metric: str | None,
+    require_split: bool,
 ) -> tuple[PreparedTask, list[Document], list[str]]:
     """Builds and tokenizes every request of a harness task.
 

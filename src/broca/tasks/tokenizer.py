@@ -124,7 +124,7 @@ class RequestTokenizer:
         require_context(model.model.config, options)
         return cls(
             model.tokenizer,
-            max_length=options.max_length_of(model.max_length),
+            max_length=options.max_length or model.max_length,
             template_settings=options.template_settings,
             day=options.chat_template_date,
             generation_config=getattr(model.model, "generation_config", None),

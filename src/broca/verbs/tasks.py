@@ -7,7 +7,7 @@ from broca.models import GatedModel, load_tokenizer
 from broca.options import DescribeTaskOptions, verb
 from broca.results.tasks import TaskDescription, TaskList
 from broca.stress_tests.subject import families_of
-from broca.tasks import PAPER_GROUPS, PAPER_TASKS, Catalog, RequestTokenizer
+from broca.tasks import PAPER_GROUPS, PAPER_TASKS, Catalog, RequestTokenizer, require_context
 
 SENTENCES = {
     "addition": "sums of two numbers up to 99: compute 29 + 81 = 110",
@@ -55,16 +55,16 @@ def describe_task(options: DescribeTaskOptions) -> TaskDescription:
         BrocaError: The task is unknown or cannot be used.
     """
     task, model, task_options = options.task, options.model, options.task_options
-    source_options = options.source_options
-    catalog = Catalog(**asdict(source_options))
+    catalog = Catalog(**asdict(options.source_options))
     catalog.require(task, task_options)
     if isinstance(model, GatedModel):
         requests_of = RequestTokenizer.of(model, task_options)
     else:
-        tokenizer, max_length = load_tokenizer(model)
+        tokenizer, config, longest = load_tokenizer(model)
+        require_context(config, task_options)
         requests_of = RequestTokenizer(
             tokenizer,
-            max_length=task_options.max_length_of(max_length),
+            max_length=task_options.max_length or longest,
             template_settings=task_options.template_settings,
             day=task_options.chat_template_date,
         )
