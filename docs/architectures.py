@@ -190,7 +190,7 @@ def tiny_config(kind: type[PreTrainedConfig], variant: dict[str, Any]) -> PreTra
         0,
     )
     layers = rules["num_hidden_layers"]
-    if hasattr(default, "kv_lora_rank"):  # latent attention has one key for all heads
+    if "kv_lora_rank" in vars(default):  # latent attention has one key for all heads
         rules["num_key_value_heads"] = HEADS
     values: dict[str, Any] = {}
     for name, value in vars(default).items():

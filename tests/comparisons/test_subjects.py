@@ -1,6 +1,8 @@
 """Subjects, tasks and selections of a comparison."""
 
+import copy
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from results.samples import make_result
@@ -8,12 +10,14 @@ from results.samples import make_result
 from broca.comparisons.subjects import (
     ComparedSubject,
     merged,
+    require_comparable,
     seed_of,
     selections_of,
     subjects_of,
     tasks_of,
 )
 from broca.errors import BadInput
+from broca.options import RunOptions
 
 
 def test_subjects_are_names_models_results_and_folders(tiny, tmp_path):
@@ -51,6 +55,15 @@ def test_labels_differ(tiny):
     subjects = subjects_of(["some/model"], ["a", "b"])
     assert [subject.label for subject in subjects] == ["some/model@a", "some/model@b"]
     assert [subject.revision for subject in subjects] == ["a", "b"]
+
+
+def test_heads_of_every_layer_are_compared(tiny):
+    """Models whose layers have other numbers of heads are refused before any is loaded."""
+    other = copy.deepcopy(tiny.model.config)
+    other.num_attention_heads_per_layer = [4, 2]
+    models = [tiny, replace(tiny, name="other", model=SimpleNamespace(config=other))]
+    with pytest.raises(BadInput, match="'other' is a llama of 2 layers with 4 or 2 heads, and"):
+        require_comparable(subjects_of(models), RunOptions())
 
 
 def test_a_comparison_needs_two_subjects():

@@ -78,20 +78,6 @@ def test_batches_with_replacements_equal_rows_alone(tiny, kind, budget):
     assert_same(together, alone)
 
 
-@pytest.mark.parametrize("name", ["L1M", "L1", "L1G0"])
-def test_mean_ablation_works_on_blocks(name):
-    """Mean ablation replaces outputs of blocks with means and differs from zero ablation."""
-    kinds = "mlp+layers+kv-groups"
-    model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="tiny", components=kinds)
-    gates = 1 - model.components.mask(name)[None].astype(np.float32)
-    request = Request("loglikelihood", (30, 31, 32), (7,))
-    mean, zero = (
-        Engine(model, donors=donors).run([request], gates, np.zeros(1, dtype=int))[0].value
-        for donors in (donor_activations(model, PROMPTS, Ablation("mean")), {})
-    )
-    assert abs(mean - zero) > 1e-3
-
-
 def test_means_are_of_all_tokens_where_layers_skip_positions_without_logits():
     """The last MLP of Gemma 4 would run at the last position of a prompt alone."""
     bare, outputs = make_model(BY_NAME["Gemma 4 (text)"]), []

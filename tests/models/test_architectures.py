@@ -16,6 +16,8 @@ from independent import plain_generation, sliced
 from models.architectures import ARCHITECTURES, HEADS, LAYERS, VOCABULARY, make_model
 from tiny import tiny_tokenizer
 
+import broca
+from broca.engine.ablation import Ablation, donor_activations
 from broca.errors import UnsupportedModel
 from broca.integrations.lm_eval import BrocaLM
 from broca.models import GatedModel, self_test
@@ -258,6 +260,7 @@ def test_page_has_a_line_for_every_class_of_transformers(trials):
 QUICK = (
     "llama", "falcon_h1", "mbart", "mamba", "mistral", "gemma3_text", "gpt_oss",
     "gpt_neo", "bamba", "mpt", "cohere2", "bloom", "phi3", "llama4_text", "bart", "openai-gpt",
+    "dots3_note_text", "laguna",
 )  # fmt: skip
 """Kinds that `make test` tries; `make test-long` tries all."""
 
@@ -294,6 +297,43 @@ def test_every_class_equals_zeroed_weights_and_hf(trials):
             assert_trial_is_on_the_page(trials, kind, architecture)
 
 
+@pytest.mark.parametrize(
+    ("kind", "architecture", "components"),
+    [
+        ("gemma3n_text", "Gemma3nForCausalLM", "layers"),  # streams before the rows
+        ("hy_v4", "HYV4ForCausalLM", "layers"),  # and after the tokens
+        ("openai-gpt", "OpenAIGPTLMHeadModel", "layers"),  # a list
+        ("llama", "LlamaForCausalLM", "mlp"),
+    ],
+)
+def test_a_block_that_a_row_ablates_adds_its_mean(trials, kind, architecture, components):
+    """A row's block adds its mean, to every stream, as by hand; another row is intact."""
+    model = trials.tiny_model(kind, architecture, {})
+    gated = broca.load(model, tiny_tokenizer(), components=components)  # a row may ablate by zeros
+    point, tokens = gated.points[1], batch(rows=1, length=11)[0]
+
+    def by_hand(_module, args, kwargs, output):
+        leaving = output[0] if isinstance(output, tuple | list) else output
+        entering = args[0] if args else kwargs["hidden_states"]
+        if components == "mlp":
+            entering = torch.zeros_like(leaving)
+        after = entering + (leaving - entering).mean(leaving.shape.index(11), keepdim=True)
+        return after.expand_as(leaving) if leaving is output else (after, *output[1:])
+
+    donors = donor_activations(gated, tokens.tolist(), Ablation("mean"))
+    instead = {point: values.expand(2, -1) for point, values in donors.items()}
+    with torch.no_grad():
+        intact = model(input_ids=tokens).logits
+        with point.module.register_forward_hook(by_hand, with_kwargs=True):
+            expected = torch.cat([intact, model(input_ids=tokens).logits])
+        with gated.gates(torch.tensor([[1, 1, 1], [1, 0, 1.0]]), replacement=instead):
+            both = tokens.repeat(2, 1)
+            rows, _ = gated.forward(both, torch.ones_like(both), keep=11)
+    torch.testing.assert_close(rows, expected, atol=2e-4, rtol=1e-4)
+    assert gated.resumption.possible == (kind != "gemma3n_text")  # its rows do not come first
+    assert (expected[0] - expected[1]).abs().max() > 1e-2, "the ablation changed nothing"
+
+
 def test_parity_sees_an_ablated_head(trials, monkeypatch):
     """A trial in which broca's answers are those without a head fails, with a text or a number."""
     monkeypatch.setattr(trials, "BrocaLM", lambda **arguments: BrocaLM(ablate="L0H1", **arguments))
@@ -303,18 +343,17 @@ def test_parity_sees_an_ablated_head(trials, monkeypatch):
 
 
 def test_an_mlp_is_its_block_or_is_refused(trials):
-    """The MLP of gpt-oss is no router, that of Llama 4 no shared expert; streams are no rows."""
+    """The MLP of gpt-oss is no router, that of Llama 4 no shared expert."""
 
-    def wrapped(kind, architecture, components="mlp"):
+    def wrapped(kind, architecture):
         for variant in trials.VARIANTS:
             with suppress(Exception):  # the first variant that the class can run
                 model = trials.tiny_model(kind, architecture, variant)
                 break
-        return GatedModel.wrap(model, tiny_tokenizer(), name=kind, components=components)
+        return GatedModel.wrap(model, tiny_tokenizer(), name=kind, components="mlp")
 
     gated = wrapped("gpt_oss", "GptOssForCausalLM")
     assert [point.path for point in gated.points] == [f"model.layers.{n}.mlp" for n in range(3)]
     for kind, architecture in (("llama4_text", "Llama4ForCausalLM"), ("zamba", "ZambaForCausalLM")):
         with pytest.raises(UnsupportedModel, match="no mlp were found"):
             wrapped(kind, architecture)
-    assert not wrapped("gemma3n_text", "Gemma3nForCausalLM", "heads").resumption.possible

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from broca.errors import BadInput
 from broca.known_paths import place_of
-from broca.models import GatedModel, holds_model, require_readable, text_config
+from broca.models import GatedModel, head_counts, holds_model, require_readable, text_config
 from broca.options import RunOptions
 from broca.results.atlas import Atlas
 from broca.results.base import ZEROED, AblationInfo, Result
@@ -147,9 +146,11 @@ def require_comparable(subjects: Sequence[ComparedSubject], options: RunOptions)
         if options.task_options.chat_template:
             RequestTokenizer(tokenizer, max_length=2).require_chat_template()
         text = text_config(config)
-        shape = f"{text.model_type} of {getattr(text, 'num_hidden_layers', 'some')} layers"
+        counts = head_counts(text)
+        shape = f"{text.model_type} of {len(counts)} layers"
         if "heads" in kinds.split("+"):
-            shape += f" with {getattr(text, 'num_attention_heads', 'some')} heads"
+            several = dict.fromkeys(counts)
+            shape += f" with {' or '.join(str(count or 'no') for count in several)} heads"
         first = first or shape
         if shape != first:
             raise BadInput(
@@ -160,12 +161,11 @@ def require_comparable(subjects: Sequence[ComparedSubject], options: RunOptions)
 
 def _numbered(labels: Sequence[str]) -> list[str]:
     """Returns labels of which repeated ones are numbered from (2) on."""
-    counts: Counter[str] = Counter()
-    numbered = []
-    for label in labels:
-        counts[label] += 1
-        numbered.append(f"{label} ({counts[label]})" if counts[label] > 1 else label)
-    return numbered
+    numbers = [labels[: place + 1].count(label) for place, label in enumerate(labels)]
+    return [
+        f"{label} ({number})" if number > 1 else label
+        for label, number in zip(labels, numbers, strict=True)
+    ]
 
 
 def tasks_of(

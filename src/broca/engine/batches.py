@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -203,12 +204,8 @@ def groups_that_fit(budget: Budget, groups: Sequence[PrefixGroup]) -> tuple[int,
     prefix = len(groups[0].prefix)
     suffix = max(row.length - len(group.prefix) for group in groups for row in group.members)
     rows = budget.rows(suffix, cached=prefix)
-    total = 0
-    for count, group in enumerate(groups):
-        total += len(group.members)
-        if total > rows:
-            return max(1, count), rows
-    return len(groups), rows
+    totals = accumulate(len(group.members) for group in groups)
+    return max(1, sum(total <= rows for total in totals)), rows
 
 
 @dataclass(frozen=True)

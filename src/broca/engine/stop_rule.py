@@ -62,9 +62,8 @@ class StopRule:
 
 def eos_tokens(model: GatedModel) -> list[int]:
     """Returns the end-of-sequence tokens that generation with transformers uses."""
-    configured = getattr(model.model.generation_config, "eos_token_id", None)
-    if configured is None:
-        configured = model.tokenizer.eos_token_id
+    own = getattr(model.model.generation_config, "eos_token_id", None)
+    configured = model.tokenizer.eos_token_id if own is None else own
     if configured is None:
         return []
     return [configured] if isinstance(configured, int) else list(configured)

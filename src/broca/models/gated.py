@@ -375,11 +375,10 @@ class GatedModel:
     def describe(self) -> str:
         """Returns a description of the components in one line."""
         attention = self.structure.projections
-        heads = sum(layer.heads for layer in attention)
+        of_layers = (f"{p.heads} query heads on {p.kv_heads} KV heads" for p in attention)
         text = (
-            f"{self.name}: {heads} heads in {len(attention)} layers, "
-            f"{self.heads} query heads on {self.kv_heads} KV heads, {self.architecture}, "
-            f"{self.dtype}"
+            f"{self.name}: {sum(p.heads for p in attention)} heads in {len(attention)} layers, "
+            f"{' or '.join(dict.fromkeys(of_layers))}, {self.architecture}, {self.dtype}"
         )
         if self.kinds != "heads":
             text += f"; components: {len(self.components)} {self.kinds}"

@@ -40,6 +40,7 @@ class GatePoint:
         first_column: Column of the first component; the others follow.
         units: Number of components.
         width: Width of a component's slice of the input; 0 at other places.
+        row_axis: Axis of the rows in an update, which several residual streams may precede.
     """
 
     module: nn.Module
@@ -48,6 +49,7 @@ class GatePoint:
     first_column: int
     units: int
     width: int = 0
+    row_axis: int = 0
 
     @property
     def columns(self) -> slice:
@@ -193,17 +195,22 @@ def on_activation(point: GatePoint, change: Callable[[Tensor], Tensor | None]) -
     def on_output(
         _module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
     ) -> Any:
-        before = output[0] if isinstance(output, tuple) else output
-        update = before
-        if point.place == "update":
+        before = output[0] if isinstance(output, tuple | list) else output
+        if point.place == "output":
+            after = change(before)
+        else:
             update = before - (args[0] if args else kwargs["hidden_states"])
-        after = change(update)
+            axes = (point.row_axis, point.row_axis + 1)
+            # (rows, tokens, width), or with streams before the width
+            of_tokens = update.movedim(axes, (0, 1))
+            after = change(of_tokens.flatten(2))
+            if after is not None:
+                # `before` exactly for gate 1 and the input for gate 0; differentiable everywhere
+                after = after.reshape(of_tokens.shape).movedim((0, 1), axes)
+                after = before + (after - update)
         if after is None:
             return None
-        if point.place == "update":
-            # `before` exactly for gate 1 and the input for gate 0; differentiable everywhere
-            after = before + (after - update)
-        return (after, *output[1:]) if isinstance(output, tuple) else after
+        return (after, *output[1:]) if isinstance(output, tuple | list) else after
 
     if point.place == "input":
         return point.module.register_forward_pre_hook(on_input)
@@ -347,7 +354,8 @@ def choose(
             if part is None:
                 continue
             first = len(components)
-            points.append(GatePoint(part.module, part.path, kind.place, first, count, width))
+            place = (kind.place, first, count, width, structure.row_axis)
+            points.append(GatePoint(part.module, part.path, *place))
             indices = [None] if NAMINGS[sort].single else range(count)
             components += [Component(layer, sort, index) for index in indices]
         if len(components) == before:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -186,14 +186,14 @@ def _pruned(point: GatePoint, part: Tensor, only: Tensor) -> bool:
         return True
     if not is_projection(point.module):
         return False
-    matrices = _matrices(point, "input")
+    matrices = _matrices(point)
     if matrices is None:  # an adapter with a rule of its own, such as IA3's factors, may be zero
         return adapted_matrix(point.module) is not None
     return not any(bool(_by_input(matrix)[part].any()) for matrix in matrices)
 
 
-def _matrices(point: GatePoint, side: Literal["input", "output"]) -> list[nn.Module] | None:
-    """Returns the matrices that read the input of a projection, or that write its output.
+def _matrices(point: GatePoint) -> list[nn.Module] | None:
+    """Returns the matrices that read a gate point's input, or that write its output.
 
     There is one matrix, and with a low-rank adapter its first or last factor too. None if zeroing
     weights does not equal a gate, as for packed or computed weights and other adapters.
@@ -201,7 +201,7 @@ def _matrices(point: GatePoint, side: Literal["input", "output"]) -> list[nn.Mod
     base = adapted_matrix(point.module)
     matrices = [base or point.module]
     if base is not None:
-        factors: Any = getattr(point.module, "lora_A" if side == "input" else "lora_B", None)
+        factors: Any = getattr(point.module, "lora_A" if point.place == "input" else "lora_B", None)
         if factors is None or len(getattr(point.module, "lora_magnitude_vector", ())):
             return None
         active: Any = point.module.active_adapters
@@ -223,7 +223,7 @@ def _by_input(matrix: nn.Module) -> Tensor:
 def _zeros_equal_zeroed_weights(model: GatedModel) -> tuple[bool, str]:
     tokens, attention = _tokens(model, rows=1)
     gates = _masks(model, rows=1)
-    zeroable = [p for p in model.points if p.place in ("input", "output") and _matrices(p, p.place)]
+    zeroable = [p for p in model.points if p.place in ("input", "output") and _matrices(p)]
     owners = Counter(_weight_place(point) for point in zeroable)
     # a weight that several layers share would be zeroed in all of them
     zeroable = [point for point in zeroable if owners[_weight_place(point)] == 1]
@@ -281,7 +281,7 @@ def _zeroed_weights(points: Sequence[GatePoint], gates: Tensor) -> Iterator[None
         for point in points:
             whole = point.place == "output"
             factor = gates[point.columns].repeat_interleave(max(1, point.width))
-            for matrix in _matrices(point, point.place) or ():  # type: ignore[arg-type]
+            for matrix in _matrices(point) or ():
                 changed = [(_by_input(matrix), factor if whole else factor[:, None])]
                 if whole and isinstance(bias := getattr(matrix, "bias", None), Tensor):
                     changed.append((bias, factor))

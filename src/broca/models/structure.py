@@ -34,6 +34,7 @@ mix them with the first one."""
 _PROBES = 5
 """Maximum number of probes, of which all but the first are for layers where nothing mixed."""
 
+_DEPTH_FIELDS = ("decoder_layers", "num_hidden_layers", "n_layer", "n_layers", "num_layers")
 _HEAD_COUNT_FIELDS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
 _KV_COUNT_FIELDS = ("num_key_value_heads", "num_kv_heads", "n_head_kv")
 
@@ -101,9 +102,15 @@ class LayerParts:
 
 @dataclass(frozen=True)
 class Structure:
-    """The parts of a model, layer by layer."""
+    """The parts of a model, layer by layer.
+
+    Attributes:
+        row_axis: Axis of the rows in what a layer reads and writes; several residual streams may
+            precede them (Gemma 3n).
+    """
 
     parts: tuple[LayerParts, ...]
+    row_axis: int = 0
 
     @property
     def layers(self) -> int:
@@ -129,6 +136,25 @@ def text_config(config: Any) -> Any:
     """Returns the part of a transformers configuration that describes the text decoder."""
     get = getattr(config, "get_text_config", None)
     return get(decoder=True) if get is not None else config
+
+
+def head_counts(config: Any) -> list[int]:
+    """Returns the number of query heads of every layer by a text decoder's configuration.
+
+    It is 0 where none is named. Layers may differ (dots.3, Laguna).
+    """
+    layers = range(_first_int(config, _DEPTH_FIELDS) or 1)
+    counts = [_first_int(_of_layer(config, n), _HEAD_COUNT_FIELDS) or 0 for n in layers]
+    return getattr(config, "num_attention_heads_per_layer", None) or counts
+
+
+def _of_layer(config: Any, layer: int) -> Any:
+    """Returns the configuration of a layer.
+
+    Where layers differ, what differs cannot be read from the configuration of the model.
+    """
+    differ = getattr(config, "is_heterogeneous", False)
+    return config.per_layer_config[layer] if differ else config
 
 
 def input_device(model: Any) -> torch.device:
@@ -188,24 +214,24 @@ def find_structure(model: nn.Module) -> Structure:
         UnsupportedModel: No decoder layers, or no attention layer, could be found.
     """
     config = text_config(model.config)
-    heads = _first_int(config, _HEAD_COUNT_FIELDS)
+    counts = head_counts(config)
     architecture = type(model).__name__
-    if heads is None:
+    if not counts[0]:
         raise UnsupportedModel(
             f"architecture '{architecture}' is not covered: its configuration names no number of "
             "attention heads; broca needs a decoder-only transformer"
         )
     prefix, layers = _decoder_layers(model, config)
-    probed, cache = _probe(model, layers, int(config.vocab_size))
+    probed, cache, row_axis = _probe(model, layers, int(config.vocab_size))
     for seed in range(1, _PROBES):
         if all(map(_mixes, probed)):
             break
-        again, _ = _probe(model, layers, int(config.vocab_size), seed=seed, below=seed % 2 == 1)
+        again, *_ = _probe(model, layers, int(config.vocab_size), seed=seed, below=seed % 2 == 1)
         probed = [old if _mixes(old) else new for old, new in zip(probed, again, strict=True)]
     names = {module: name for name, module in model.named_modules()}
     parts: list[LayerParts] = []
     layer_of: dict[nn.Module, int] = {}
-    for index, (layer, runs) in enumerate(zip(layers, probed, strict=True)):
+    for index, (layer, runs, heads) in enumerate(zip(layers, probed, counts, strict=True)):
         mixed, norm, gap = _mixer(layer, runs, names, heads)
         attention = None
         if mixed is not None and not gap:
@@ -214,7 +240,8 @@ def find_structure(model: nn.Module) -> Structure:
                     f"architecture '{architecture}' is not covered: layers {layer_of[mixed]} and "
                     f"{index} share one attention block, whose heads cannot be ablated apart"
                 )
-            width, kv_heads = widths(mixed)[0] // heads, _kv_heads(cache, index, config, heads)
+            width = widths(mixed)[0] // heads
+            kv_heads = _kv_heads(cache, index, _of_layer(config, index), heads)
             before = None if norm is None else NamedModule(names[norm], norm)
             attention = OutputProjection(index, names[mixed], mixed, heads, width, kv_heads, before)
         experts = _experts(layer)
@@ -229,7 +256,7 @@ def find_structure(model: nn.Module) -> Structure:
                 expert_count=0 if experts is None else _expert_count(experts),
             )
         )
-    structure = Structure(tuple(parts))
+    structure = Structure(tuple(parts), row_axis)
     _require_agreement(model, structure)
     if not structure.projections:
         raise UnsupportedModel(
@@ -289,8 +316,7 @@ def _decoder_layers(model: nn.Module, config: Any) -> tuple[str, list[nn.Module]
         UnsupportedModel: There is none, or a token's logits depend on later tokens.
     """
     architecture = type(model).__name__
-    fields = ("decoder_layers", "num_hidden_layers", "n_layer", "n_layers", "num_layers")
-    depth, vocabulary = _first_int(config, fields), int(config.vocab_size)
+    depth, vocabulary = _first_int(config, _DEPTH_FIELDS), int(config.vocab_size)
     stacks = [
         (name, list(module))
         for name, module in model.named_modules()
@@ -387,9 +413,7 @@ def _kv_heads(cache: Any, layer: int, config: Any, heads: int) -> int:
     Some models cache keys that are repeated for every query head, and some leave the configured
     number at its default. Latent attention caches one latent for all heads, which is ignored.
     """
-    of_layers = getattr(config, "per_layer_config", ())  # the number of Gemma 4's layers differs
-    own = of_layers[layer] if layer < len(of_layers) else config
-    configured = _first_int(own, _KV_COUNT_FIELDS) or heads
+    configured = _first_int(config, _KV_COUNT_FIELDS) or heads
     cached = getattr(cache, "layers", [])
     keys = getattr(cached[layer], "keys", None) if layer < len(cached) else None
     latent = hasattr(config, "kv_lora_rank")
@@ -423,8 +447,8 @@ def _probe(
     *,
     seed: int = 0,
     below: bool = False,
-) -> tuple[list[list[_Run]], Any]:
-    """Runs the probe batch; returns what ran in each layer, and the model's cache or None.
+) -> tuple[list[list[_Run]], Any, int]:
+    """Runs the probe batch; returns what ran in each layer, the cache, and the axis of the rows.
 
     If `below`, rows are disturbed from the first layer on, but enter their layer as in row 0.
     """
@@ -440,6 +464,7 @@ def _probe(
         axis = next((a for a in range(len(shape) - 1) if shape[a : a + 2] == tokens.shape), None)
         if axis is None:
             return None
+        axes.add(axis)
         hidden.select(axis, index + 1).copy_(hidden.select(axis, 0))
         for row in range(index + 1, rows - 1 if below and index == 0 else index + 2):
             first = hidden.select(axis, row).select(axis, 0)
@@ -462,6 +487,7 @@ def _probe(
             mixed, width = mixes(index, args[0]), args[0].shape[-1]
         probed[index].append(_Run(module, mixed, width))
 
+    axes: set[int] = set()
     probed: list[list[_Run]] = [[] for _ in layers]
     with ExitStack() as hooks, torch.no_grad():
         for index, layer in enumerate(layers):
@@ -470,7 +496,7 @@ def _probe(
             for module in _leaves(layer):
                 hooks.enter_context(module.register_forward_pre_hook(partial(watch, index)))
         output = model(input_ids=tokens, use_cache=True)
-    return probed, getattr(output, "past_key_values", None)
+    return probed, getattr(output, "past_key_values", None), max(axes, default=0)
 
 
 def _leaves(layer: nn.Module) -> Iterator[nn.Module]:
