@@ -7,9 +7,9 @@ import copy
 import torch
 
 
-def zeroed_by_hand(model, heads, *, head_dim, scale=0.0):
+def zeroed_by_hand(model, heads, *, scale=0.0):
     """Returns a copy of a Llama model with the o_proj columns of (layer, head) pairs scaled."""
-    edited = copy.deepcopy(model)
+    edited, head_dim = copy.deepcopy(model), model.config.head_dim
     with torch.no_grad():
         for layer, head in heads:
             weight = edited.model.layers[layer].self_attn.o_proj.weight

@@ -79,10 +79,14 @@ def run(app, *words):
 
 
 def test_a_command_gets_its_groups(app):
-    """Given fields replace defaults; of a repeated flag that is no list the last value counts."""
+    """Given fields replace defaults; of a repeated flag that is no list the last value counts.
+
+    A positional list takes every word; flags may stand between them.
+    """
     run(app, "draw", "house", "--k", "7", "--color", "blue", "--no-filled", "--scale", "-0.5")
     run(app, "draw", "--plain", "--option", "a=1", "tree", "--option", "b")
     run(app, "draw", "bush", "--k", "7", "--k=8", "--color", "", "--color", "--k")
+    run(app, "join", "a", "b", "--seed", "3", "c")
     assert calls == [
         DrawOptions(
             "house", color="blue", filled=False, search_options=SearchOptions(k=7),
@@ -90,13 +94,8 @@ def test_a_command_gets_its_groups(app):
         ),
         DrawOptions("tree", plain=True, option=["a=1", "b"]),
         DrawOptions("bush", color="--k", search_options=SearchOptions(k=8)),
+        JoinOptions(["a", "b", "c"], seed=3),
     ]  # fmt: skip
-
-
-def test_a_list_takes_all_words(app):
-    """A positional list takes every word; flags may stand between them."""
-    run(app, "join", "a", "b", "--seed", "3", "c")
-    assert calls == [JoinOptions(["a", "b", "c"], seed=3)]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from datetime import date, datetime
+from types import SimpleNamespace
 
 import pytest
 from cli.running import SMALL, broca
@@ -114,19 +115,10 @@ def test_ctrl_c_keeps_everything_and_prints_what_goes_on(tmp_path):
 
 def set_day(monkeypatch, day):
     """Changes the date, of broca and of transformers."""
-
-    class Today(date):
-        @classmethod
-        def today(cls):
-            return cls.fromisoformat(day)
-
-    class Now(datetime):
-        @classmethod
-        def now(cls, tz=None):
-            return cls.fromisoformat(day)
-
-    monkeypatch.setattr("broca.runs.session.date", Today, raising=False)
-    monkeypatch.setattr(chat_template_utils, "datetime", Now)
+    today = SimpleNamespace(today=lambda: date.fromisoformat(day))
+    monkeypatch.setattr("broca.runs.session.date", today, raising=False)
+    now = SimpleNamespace(now=lambda: datetime.fromisoformat(day))
+    monkeypatch.setattr(chat_template_utils, "datetime", now)
 
 
 def first_words(out):

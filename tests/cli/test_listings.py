@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from cli.running import assert_refused, broca, printed
 from journals import filled, observed
 from results.samples import make_result
@@ -106,30 +105,23 @@ def test_the_doctor_has_a_line_for_each_check_and_remedy(monkeypatch):
     assert "broca: broca cannot run here (gates): follow the advice after ->" in done.stderr
 
 
-@pytest.fixture
-def journal(tmp_path):
-    """A journal with a finished run."""
-    with Journal(tmp_path / "journal.sqlite") as journal:
+def test_a_journal_is_shown_and_exported(tmp_path):
+    """The text and the JSON have the numbers of rows and of vectors by kind, and the runs.
+
+    `--export` writes a line for each row, to a .csv file alone.
+    """
+    file, table = tmp_path / "journal.sqlite", tmp_path / "rows.csv"
+    with Journal(file) as journal:
         run, *_ = filled(journal)
         observed(journal, run)
         journal.finish_run(run)
-    return tmp_path / "journal.sqlite"
-
-
-def test_the_contents_of_a_journal_are_shown(journal, tmp_path):
-    """The text and the JSON have the numbers of rows and of vectors by kind, and the runs."""
-    shown = printed("journal", journal)
+    shown = printed("journal", file)
     assert "12 rows" in shown
     assert "attribution: 5 vectors" in shown
     assert "run 1: no task by verify: 12 rows measured, 12 tokens, finished" in shown
-    content = json.loads(printed("journal", journal, "--json"))
+    content = json.loads(printed("journal", file, "--json"))
     assert content["vectors"] == {"attribution": 5}
     assert_refused(broca("journal", tmp_path / "none.sqlite"), "does not exist")
-
-
-def test_the_rows_of_a_journal_are_exported(journal, tmp_path):
-    """`--export` writes a line for each row, to a .csv file alone."""
-    table = tmp_path / "rows.csv"
     written = json.loads(printed("journal", tmp_path, "--export", table, "--json"))
     assert written == {"rows": 12, "file": str(table)}
     assert len(table.read_text().splitlines()) == 1 + 12

@@ -6,11 +6,11 @@ from functools import cache
 
 import numpy as np
 import pytest
-from independent import zeroed_by_hand
+from independent import plain_loglikelihood, zeroed_by_hand
 from tiny import tiny_llama
 
 from broca.engine import Engine, EngineOptions
-from broca.tasks import Generation
+from broca.tasks import Generation, LogLikelihood
 
 PREAMBLE = tuple(range(10, 60))
 
@@ -23,7 +23,16 @@ GATES[1, 4] = GATES[2, 7] = GATES[3, [1, 5]] = GATES[4, [0, 2, 6]] = 0
 def zeroed(mask):
     """Returns the tiny model in plain transformers, a mask's heads zeroed by hand."""
     heads = [(column // 4, column % 4) for column in np.flatnonzero(GATES[mask] == 0)]
-    return zeroed_by_hand(tiny_llama(), heads, head_dim=8)
+    return zeroed_by_hand(tiny_llama(), heads)
+
+
+def read_by_hand(requests):
+    """Returns the log-likelihoods of every request under every mask in plain transformers."""
+    return [
+        LogLikelihood(*plain_loglikelihood(zeroed(mask), request.context, request.continuation))
+        for mask in range(len(GATES))
+        for request in requests
+    ]
 
 
 def run(tiny, requests, gates=GATES, **options):

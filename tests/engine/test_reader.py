@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from engine.shared_work import GATES, PREAMBLE, assert_same, run, zeroed
-from independent import plain_loglikelihood
+from engine.shared_work import GATES, PREAMBLE, assert_same, read_by_hand, run
 from tiny import tiny_gated
 
 from broca import designs
@@ -18,7 +17,7 @@ from broca.engine.engine import Job
 from broca.engine.reader import target_log_probabilities
 from broca.errors import BadLogits, OutOfMemory
 from broca.models import GatedModel, gated
-from broca.tasks import LogLikelihood, Request
+from broca.tasks import Request
 from broca.tasks.items import Margin
 
 READ = Request("loglikelihood", ())
@@ -27,11 +26,7 @@ READ = Request("loglikelihood", ())
 @pytest.fixture(scope="module")
 def expected():
     """Log-likelihoods of the requests in plain transformers, on weights zeroed by hand."""
-    return [
-        LogLikelihood(*plain_loglikelihood(zeroed(mask), request.context, request.continuation))
-        for mask in range(5)
-        for request in few_shot(6, "read")
-    ]
+    return read_by_hand(few_shot(6, "read"))
 
 
 def few_shot(count, kind):

@@ -14,21 +14,6 @@ from broca.explorer import Explorer, ExplorerSubject
 from broca.results.base import ZEROED, AblationInfo
 
 
-def refused(*_, **__):
-    """Stands in for a verb that no test may call."""
-    raise AssertionError
-
-
-@pytest.fixture(scope="module")
-def explorer(planted):
-    """An explorer on the planted model, with the selection of a run."""
-    subject = ExplorerSubject(
-        "/somewhere/planted", {"needed": ("L0H1",)}, {"L0H1": -0.5}, "effect", ("sorting",)
-    )
-    with closing(Explorer(planted, subject, verify=refused)) as page_explorer:
-        yield page_explorer
-
-
 def test_the_page_has_every_component(explorer, planted):
     """The page holds each component once, embeds the run's data and loads no other file."""
     page = explorer.page()
@@ -82,7 +67,7 @@ def test_a_set_of_another_model_is_refused(planted):
     """A set with components that the model lacks is refused when the explorer is made."""
     subject = ExplorerSubject("planted", {"needed": ("L77H1",)})
     with pytest.raises(UnknownName):
-        Explorer(planted, subject, verify=refused)
+        Explorer(planted, subject, verify=None)
 
 
 def test_a_chat_template_is_put_around_the_prompt(explorer, planted, monkeypatch):

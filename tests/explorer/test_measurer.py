@@ -110,23 +110,17 @@ def test_what_cannot_be_measured_is_refused(measurer):
     assert measurer.busy[0] == ""
 
 
-def test_a_running_job_tells_its_rows(measurer):
-    """What the page shows of a running job has its stage and the rows of it."""
+def test_a_running_job_tells_its_rows_and_the_queue_has_an_end(measurer):
+    """What the page shows of a running job has its stage and the rows of it.
+
+    Beyond the waiting measurements a further one is refused at once; the others are answered.
+    """
     running, go_on = Event(), Event()
-    with ThreadPoolExecutor(1) as pool:
+    with ThreadPoolExecutor(WAITING + 1) as pool:
         pool.submit(measurer._do, "verifying", lambda: (running.set(), go_on.wait(60)))
         assert running.wait(60)
         measurer._hear("random sets", Progress(30, 1200, 9))
         assert measurer.busy[0] == "verifying: random sets, 30 of 1,200 rows"
-        go_on.set()
-
-
-def test_a_queue_has_an_end(measurer):
-    """Beyond the waiting measurements a further one is refused at once; the others are answered."""
-    running, go_on = Event(), Event()
-    with ThreadPoolExecutor(WAITING + 1) as pool:
-        pool.submit(measurer._do, "a long job", lambda: (running.set(), go_on.wait(60)))
-        assert running.wait(60)
         scores = [pool.submit(measurer.score, "sorting", []) for _ in range(WAITING)]
         while measurer.busy[1] < WAITING:
             time.sleep(0.01)

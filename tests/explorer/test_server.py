@@ -10,18 +10,8 @@ from urllib.request import urlopen
 
 import pytest
 
-import broca
 from broca.errors import BadInput
-from broca.explorer import Explorer, ExplorerSubject
 from broca.explorer.server import LIMITS, Server
-
-
-@pytest.fixture(scope="module")
-def explorer(planted):
-    """An explorer on the planted model."""
-    subject = ExplorerSubject("planted", tasks=("sorting",))
-    with closing(Explorer(planted, subject, verify=broca.verify)) as page_explorer:
-        yield page_explorer
 
 
 @pytest.fixture(scope="module")

@@ -91,7 +91,7 @@ def opened(tmp_path_factory, tiny):
 def test_the_ablated_score_is_that_of_the_model_with_the_weights_zeroed(tiny, opened, name):
     """The ablated score equals lm-eval's of weights zeroed by hand, on the same items."""
     benchmark, score = ablated_score(opened, ["L0H1", "L1H2"], 0.0, name)
-    plain = zeroed_by_hand(tiny_llama(), [(0, 1), (1, 2)], head_dim=8)
+    plain = zeroed_by_hand(tiny_llama(), [(0, 1), (1, 2)])
 
     settings = {"dtype": "float32", "options": opened.options.task_options}
     check = compare_scores(plain, tiny.tokenizer, benchmark, score, **settings)

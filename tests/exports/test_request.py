@@ -15,26 +15,22 @@ from broca.options import ModelOptions, RunOptions, TaskOptions
 from broca.results.base import AblationInfo
 from broca.runs.session import open_run
 
-
-@pytest.fixture(scope="module")
-def result():
-    """A finished localization."""
-    return make_result()
+RESULT = make_result()
 
 
-def test_a_result_stands_for_its_model_and_components(result, tmp_path):
+def test_a_result_stands_for_its_model_and_components(tmp_path):
     """A result or its folder gives the model, components and ablation.
 
     A verification in the folder is used if it is of the same selection.
     """
-    result.save(tmp_path)
-    for target in (result, tmp_path):
+    RESULT.save(tmp_path)
+    for target in (RESULT, tmp_path):
         request = ExportRequest.of(target, None, "adapter", None)
-        assert (request.model, request.components) == (result.model.name, result.selected)
-        assert request.ablation == result.ablation
-    assert request.checked_task(None) == result.task
-    for heads, seed in ((result.selected, 77), (("L0H1",), result.verification.seed)):
-        replace(result.verification, seed=77, heads=heads).save(tmp_path)
+        assert (request.model, request.components) == (RESULT.model.name, RESULT.selected)
+        assert request.ablation == RESULT.ablation
+    assert request.checked_task(None) == RESULT.task
+    for heads, seed in ((RESULT.selected, 77), (("L0H1",), RESULT.verification.seed)):
+        replace(RESULT.verification, seed=77, heads=heads).save(tmp_path)
         read = ExportRequest.of(tmp_path, None, "heads", None).result
         assert read.verification.seed == seed
 
@@ -48,13 +44,13 @@ def test_named_components_of_a_model_are_zeroed_or_scaled(tiny):
     assert ExportRequest.of(tiny, ["L1H2"], "heads", 0.5).ablation == AblationInfo("zero", 0.5)
 
 
-def test_components_of_a_result_in_another_model(tiny, result):
+def test_components_of_a_result_in_another_model(tiny):
     """A result as `heads` names components of the caller's model, whose weights must match."""
     with pytest.raises(BadInput, match="'adding' selected nothing"):
-        ExportRequest.of(tiny, replace(result, selected=()), "weights", None)
-    request = ExportRequest.of(tiny, result, "adapter", None)
-    assert (request.model, request.components) == (tiny, result.selected)
-    same = replace(result, model=replace(result.model, fingerprint=tiny.fingerprint))
+        ExportRequest.of(tiny, replace(RESULT, selected=()), "weights", None)
+    request = ExportRequest.of(tiny, RESULT, "adapter", None)
+    assert (request.model, request.components) == (tiny, RESULT.selected)
+    same = replace(RESULT, model=replace(RESULT.model, fingerprint=tiny.fingerprint))
     ExportRequest.of(tiny, same, "adapter", None).require_same_weights(tiny)
 
 
@@ -66,9 +62,9 @@ def test_components_of_a_result_in_another_model(tiny, result):
         ("mean", "heads", "`kind` heads multiplies outputs"),
     ],
 )
-def test_an_ablation_that_a_form_cannot_hold_is_refused(result, kind, form, message):
+def test_an_ablation_that_a_form_cannot_hold_is_refused(kind, form, message):
     """Resample ablation, and mean ablation in the forms of factors, are refused unless scaled."""
-    replaced = replace(result, ablation=AblationInfo(kind, 0.0))
+    replaced = replace(RESULT, ablation=AblationInfo(kind, 0.0))
     with pytest.raises(UnsupportedModel, match=message):
         ExportRequest.of(replaced, None, form, None)
     request = ExportRequest.of(replaced, None, form, 0)
@@ -78,12 +74,12 @@ def test_an_ablation_that_a_form_cannot_hold_is_refused(result, kind, form, mess
         averaged.checked_task("choice")
 
 
-def test_means_are_those_of_the_runs_locate_items(tiny, result, tmp_path):
+def test_means_are_those_of_the_runs_locate_items(tiny, tmp_path):
     """Means are taken over the locate items of the run's task and seed, and need a run."""
     task = tmp_path / "own.jsonl"
     lines = ({"prompt": f"{n} and {n} =", "answer": " x"} for n in range(24))
     task.write_text("\n".join(map(json.dumps, lines)) + "\n")
-    run = replace(result, task=str(task), ablation=AblationInfo("mean", 0.0))
+    run = replace(RESULT, task=str(task), ablation=AblationInfo("mean", 0.0))
     assert ExportRequest.of(tiny, run, "weights", None).items == 100  # it records none
     run = replace(run, search=replace(run.search, items=4))
     with open_run(tiny, RunOptions(), warns=False) as opened:
@@ -105,28 +101,28 @@ def test_means_are_those_of_the_runs_locate_items(tiny, result, tmp_path):
         assert torch.equal(torch.as_tensor(means[point]), torch.as_tensor(output))
 
 
-def test_held_out_numbers_are_those_of_the_same_components_and_ablation(result):
+def test_held_out_numbers_are_those_of_the_same_components_and_ablation():
     """Held-out numbers belong to the same components in any order and to the same ablation."""
-    request = ExportRequest.of(result, None, "adapter", None)
+    request = ExportRequest.of(RESULT, None, "adapter", None)
     asked = TaskOptions()
-    numbers = request.held_out(tuple(reversed(result.selected)), asked)
-    assert numbers.drops == result.verification.drops
-    verified = ExportRequest.of(result.verification, None, "adapter", None)
-    assert verified.held_out(result.selected, asked) == numbers
-    assert request.held_out(result.selected[:1], asked) is None
-    scaled = ExportRequest.of(result, None, "adapter", 0.5)
-    assert scaled.held_out(result.selected, asked) is None
+    numbers = request.held_out(tuple(reversed(RESULT.selected)), asked)
+    assert numbers.drops == RESULT.verification.drops
+    verified = ExportRequest.of(RESULT.verification, None, "adapter", None)
+    assert verified.held_out(RESULT.selected, asked) == numbers
+    assert request.held_out(RESULT.selected[:1], asked) is None
+    scaled = ExportRequest.of(RESULT, None, "adapter", 0.5)
+    assert scaled.held_out(RESULT.selected, asked) is None
 
 
-def test_held_out_numbers_under_mean_ablation_are_those_of_the_same_means(result):
+def test_held_out_numbers_under_mean_ablation_are_those_of_the_same_means():
     """Other items, or items asked otherwise, have other means, under which nothing was measured."""
     mean = AblationInfo("mean", 0.0)
-    verification = replace(result.verification, ablation=mean)
-    averaged = replace(result, ablation=mean, verification=verification)
+    verification = replace(RESULT.verification, ablation=mean)
+    averaged = replace(RESULT, ablation=mean, verification=verification)
     same, other = (ExportRequest.of(averaged, None, "weights", None, n) for n in (None, 7))
-    assert same.held_out(result.selected, TaskOptions()) is not None
-    assert same.held_out(result.selected, TaskOptions(num_fewshot=2)) is None
-    assert other.held_out(result.selected, TaskOptions()) is None
+    assert same.held_out(RESULT.selected, TaskOptions()) is not None
+    assert same.held_out(RESULT.selected, TaskOptions(num_fewshot=2)) is None
+    assert other.held_out(RESULT.selected, TaskOptions()) is None
 
 
 def test_weights_that_are_written_stay_in_their_number_format():

@@ -62,7 +62,7 @@ def texts(results):
 @pytest.mark.parametrize("scale", [0.0, pytest.param(0.5, marks=pytest.mark.long)])
 def test_equals_hf_on_a_model_zeroed_by_hand(folder, manager, scale):
     """Scores and texts equal `hf` on scaled weights: generation, choices, rolling, likelihoods."""
-    model = zeroed_by_hand(tiny_llama(), ABLATED, head_dim=8, scale=scale)
+    model = zeroed_by_hand(tiny_llama(), ABLATED, scale=scale)
     hf_results = evaluated(HFLM(pretrained=model, tokenizer=tiny_tokenizer()), manager)
     results = broca_results(folder, manager, scale=scale)
     assert numbers(results) == pytest.approx(numbers(hf_results), rel=1e-5)

@@ -72,7 +72,7 @@ def test_the_specific_drop_is_measured_every_few_steps(tasks, tmp_path):
     ):
         assert torch.equal(weight, plain_weight), name
         assert weight.requires_grad
-    plain = zeroed_by_hand(trainer.model, [(0, 1), (1, 2)], head_dim=8)
+    plain = zeroed_by_hand(trainer.model, [(0, 1), (1, 2)])
     ablated = accuracy(plain, tasks[0], limit=12)
     assert ablated == pytest.approx(callback.history[-1][f"broca/ablated/{tasks[0]}"])
 

@@ -44,7 +44,7 @@ def logits(model, rows=3):
 @pytest.mark.parametrize("rows", [1, 3, 5])
 def test_ablated_equals_weights_zeroed_by_hand(plain, model, rows):
     """A forward pass of the caller's model is ablated within the context and intact afterwards."""
-    bare, expected = logits(plain, rows), logits(zeroed_by_hand(plain, HEADS, head_dim=8), rows)
+    bare, expected = logits(plain, rows), logits(zeroed_by_hand(plain, HEADS), rows)
     with model.ablated(NAMES):
         ablated = logits(plain, rows)
     torch.testing.assert_close(ablated, expected, atol=1e-5, rtol=1e-4)
@@ -54,7 +54,7 @@ def test_ablated_equals_weights_zeroed_by_hand(plain, model, rows):
 
 def test_generations_under_ablation(plain, model):
     """Beam search of transformers and greedy `generate` of broca see the ablation."""
-    edited = zeroed_by_hand(plain, HEADS, head_dim=8)
+    edited = zeroed_by_hand(plain, HEADS)
     tokens = tiny_tokenizer()("2 + 2 =", return_tensors="pt")
     beams = {"max_new_tokens": 6, "num_beams": 3, "do_sample": False, "pad_token_id": 1}
     greedy = plain_generation(edited, tokens["input_ids"][0].tolist(), new_tokens=12)
@@ -224,7 +224,7 @@ def test_a_compiled_model_is_ablated_too(plain, how):
     """A model compiled as a wrapper or in place is ablated in the context and intact afterwards."""
     tokens = torch.tensor([[3, 4, 5, 6]])
     intact = plain(tokens).logits
-    ablated = zeroed_by_hand(plain, [(0, 1)], head_dim=8)(tokens).logits
+    ablated = zeroed_by_hand(plain, [(0, 1)])(tokens).logits
     called = torch.compile(plain, backend="eager") if how == "wrapped" else plain
     if how == "in place":
         plain.compile(backend="eager")

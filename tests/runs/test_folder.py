@@ -165,6 +165,10 @@ def test_a_folder_grants_nothing(tmp_path, name):
     assert again.journal_options == options.run_options.journal_options
 
 
+MORE = {"rerun": {"from_scratch": True}}
+"""What a verb needs to run what is in a folder."""
+
+
 @pytest.mark.parametrize(
     ("verb", "place"),
     [(verb, "reproduce.json") for verb in ("verify", "explore", "rerun")]
@@ -180,9 +184,8 @@ def test_a_planted_function_is_not_run(tmp_path, verb, place):
     holder = data if place == "result.json" else data["options"]["run_options"]
     holder["task_options"]["reference"] = f"{planted}:run"
     (folder / place).write_text(json.dumps(data))
-    way = {"from_scratch": True} if verb == "rerun" else {}
     with pytest.raises(BadInput, match="which no folder grants"):
-        getattr(broca, verb)(folder, **way)
+        getattr(broca, verb)(folder, **MORE.get(verb, {}))
     assert not (tmp_path / "ran").exists()
 
 
@@ -199,9 +202,8 @@ def test_a_task_file_of_a_folder_is_not_run(tmp_path, verb, within):
     result = make_result()
     model = replace(result.model, name="reference-small")
     replace(result, model=model, task="sorting", others=(str(planted),)).save(folder)
-    more = {"from_scratch": True} if verb == "rerun" else {}
     with pytest.raises(BadInput, match=f"names '{planted}'.* name it in `trust`"):
-        getattr(broca, verb)(folder, **more)
+        getattr(broca, verb)(folder, **MORE.get(verb, {}))
     assert not (tmp_path / "ran").exists()
 
 
@@ -223,7 +225,7 @@ def test_what_a_folder_names_elsewhere_is_confirmed(tmp_path, verb, names):
     data = json.loads((folder / "result.json").read_text())
     data["model"]["name"], data["task"], data["others"] = given["model"], given["task"], []
     (folder / "result.json").write_text(json.dumps(data))
-    more = {"rerun": {"from_scratch": True}, "export": {"to": tmp_path / "new"}}.get(verb, {})
+    more = (MORE | {"export": {"to": tmp_path / "new"}}).get(verb, {})
     with pytest.raises(BadInput, match=f"names '{theirs}'.* name it in `trust`"):
         getattr(broca, verb)(folder, **more)
     if not more:

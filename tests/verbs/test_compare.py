@@ -30,9 +30,7 @@ def folder(tmp_path_factory):
 def compared_with_lost(small, folder):
     """Compares the run's model with a copy that lost its first head, in a journal of its own."""
     first = broca.read(folder).ranking[0]
-    edited = zeroed_by_hand(
-        small.model, [(first.layer, first.head)], head_dim=small.model.config.head_dim
-    )
+    edited = zeroed_by_hand(small.model, [(first.layer, first.head)])
     lost = broca.load(edited, small.tokenizer, name="lost")
     return broca.compare(folder, lost, items=40, limit=80, journal=folder / "compared.sqlite")
 

@@ -47,8 +47,7 @@ def plain():
 
 def zeroed(heads):
     """Returns the plain model with the output columns of heads `(layer, head)` zeroed."""
-    model = plain()
-    return zeroed_by_hand(model, heads, head_dim=model.config.head_dim)
+    return zeroed_by_hand(plain(), heads)
 
 
 def test_a_run_is_exported_with_what_it_measured(run, tmp_path):
@@ -101,7 +100,7 @@ def adapted(tmp_path):
 
 def zeroed_logits(model):
     """Returns the logits of a plain model with the columns of L0H1 and L1H2 zeroed."""
-    return logits(zeroed_by_hand(model, [(0, 1), (1, 2)], head_dim=8).eval())
+    return logits(zeroed_by_hand(model, [(0, 1), (1, 2)]).eval())
 
 
 def exported_logits(folder, loader=hf.AutoModelForCausalLM):
@@ -140,22 +139,18 @@ def test_a_model_of_peft_in_memory_is_exported(adapted, tmp_path, kind):
         broca.export(gated, tmp_path / "weights", heads="L0H1", kind="weights")
 
 
-def test_a_tokenizer_may_have_more_tokens_than_the_model(tmp_path):
-    """The check reads prompts without the tokens that the model has no embedding for."""
+def test_a_tokenizer_may_have_more_tokens_and_longer_texts_than_the_model(tmp_path):
+    """The check reads prompts without the tokens that the model has no embedding for.
+
+    Prompts and continuations are as long as the model has room for.
+    """
     tokenizer = tiny_tokenizer()
     tokenizer.add_tokens(["The", "capital", "once", "<more>"])
     tokenizer.add_special_tokens({"pad_token": "<pad>"})
-    gated = broca.load(tiny_llama(), tokenizer)
-    done = broca.export(gated, tmp_path, heads="L0H1")
-    assert done.reloaded.prompts == 32
-    assert done.reloaded.difference < 1e-4
-
-
-def test_a_model_of_few_positions_is_exported(tmp_path):
-    """Prompts and continuations of the check are as long as the model has room for."""
     model = make_model(replace(BY_NAME["GPT-2"], changes={"n_positions": 10}))
-    done = broca.export(broca.load(model, tiny_tokenizer()), tmp_path, heads="L0H1")
+    done = broca.export(broca.load(model, tokenizer), tmp_path, heads="L0H1")
     assert (done.reloaded.prompts, done.reloaded.tokens) == (32, 9)
+    assert done.reloaded.difference < 1e-4
 
 
 def test_the_weights_of_a_wrapped_model_are_exported(adapted, tmp_path):

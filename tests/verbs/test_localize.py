@@ -1,7 +1,5 @@
 """`broca.localize` on the shipped models."""
 
-import json
-
 import numpy as np
 import pytest
 from capabilities import TASKS
@@ -206,14 +204,13 @@ def test_a_task_that_scores_0_shows_what_the_model_says():
 
 def test_a_search_measures_no_task_that_the_model_cannot_do(tmp_path):
     """Other tasks at chance can lose nothing, so that rows on them would tell nothing."""
-    file, place = tmp_path / "never.jsonl", tmp_path / "rows.sqlite"
-    lines = (json.dumps({"prompt": f"{n} and", "answer": " never"}) for n in range(60))
-    file.write_text("\n".join(lines) + "\n")
+    never = broca.Task.from_examples([(f"{n} and", " never") for n in range(60)], name="never")
+    place = tmp_path / "rows.sqlite"
     found = broca.localize(
-        "reference-small", task="capitals", others=["sorting", str(file)], rows=1400, items=12,
+        "reference-small", task="capitals", others=["sorting", never], rows=1400, items=12,
         report_items=20, verify=False, journal=place,
     )  # fmt: skip
-    assert str(file) in found.others
+    assert "never" in found.others
     with Journal(place, read_only=True) as journal:
         rows = read_run(journal, find_run(journal).id)
     assert {rows.records[item].task for item in rows.items} == {"capitals", "sorting"}

@@ -37,7 +37,7 @@ def test_a_verb_gives_the_same_on_ray(workers, small, tmp_path, verb):
 
 def test_models_have_workers_of_their_own_or_take_turns(workers, small):
     """`compare` is equal on Ray, also where the cluster has a core for one worker alone."""
-    lost = zeroed_by_hand(small.model, [(0, 0)], head_dim=small.model.config.head_dim, scale=0.5)
+    lost = zeroed_by_hand(small.model, [(0, 0)], scale=0.5)
     models = [small, broca.load(lost, small.tokenizer, name="lost")]
     arguments = {
         "tasks": "capitals", "heads": "L0H1+L1H2", "rows": 120, "items": 12, "limit": 20,

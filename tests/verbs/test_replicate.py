@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from claims import claim_about, claimed
 from cli.running import broca as command
-from results.samples import make_result
+from results.samples import make_replication, make_result
 
 import broca
 from broca.errors import BadInput, TaskUnusable
 from broca.options import RunOptions
-from broca.results.claim import Replica
+from broca.results.verification import places_in
 from broca.runs.run import Run
 from broca.runs.task_sets import TaskSet, load_tasks
 from broca.runs.workspace import Workspace
@@ -25,16 +25,6 @@ FEW = {"seeds": 1, "rows": 2400, "wordings": ""}
 def claim(planted, planted_heads):
     """The claim that the planted heads of the facts are needed, of a run on half of the items."""
     return claim_about(planted, "capitals", planted_heads["facts"], others=OTHERS, drop=0.9)
-
-
-def documents(lines, parts=("locate", "confirm", "report")):
-    """Returns the places of the documents of the claimed task."""
-    return {
-        (line.split, place)
-        for line in lines
-        if line.task == "capitals" and line.part in parts
-        for place in line.ids
-    }
 
 
 def test_a_true_claim_holds_on_items_that_the_run_never_used(planted, claim):
@@ -63,8 +53,7 @@ def test_a_claim_states_what_the_set_keeps_alone_and_the_report_shows_it(planted
     found.save(tmp_path)
     _, page = own.save(tmp_path)
     assert "The claim: not repeated yet" in page.read_text()
-    lost = own.drop
-    fresh = Replica("fresh items", "capitals", "zero", 1, 30, lost, lost, "specific", held=True)
+    fresh, _ = make_replication().replicas
     broca.Replication(claim=own, model=own.model, replicas=(fresh,)).save(tmp_path)
     assert "The claim: held" in page.read_text()
     other = replace(own, heads=("L4H1",))
@@ -78,8 +67,8 @@ def test_fresh_items_are_none_of_the_run(planted, claim):
         planted, "capitals", others=list(OTHERS), items=100, seed=1, searched="task",
         seen=claim.documents,
     )  # fmt: skip
-    used = documents(claim.documents)
-    fresh = documents(tasks.documents, ("report",))
+    used = places_in(claim.documents, "locate", "confirm", "report")
+    fresh = places_in(tasks.documents, "report")
     assert len(fresh) > 8
     assert not fresh & used
     everything = [replace(line, part="locate", ids=range(600)) for line in claim.documents]
@@ -110,13 +99,11 @@ def test_other_words_are_said_where_they_fail(planted, claim, tmp_path):
         broca.replicate(claim, model=planted, wordings=str(tmp_path / "none.yaml"))
 
 
-def test_an_answer_names_where_a_claim_did_not_hold(claim):
+def test_an_answer_names_where_a_claim_did_not_hold():
     """Held in part names the respects; without fresh items that hold, nothing did."""
-    lost = claim.drop
-    fresh = Replica("fresh items", "capitals", "zero", 1, 30, lost, lost, "specific", held=True)
-    words = replace(fresh, respect="other words", task="capitals_again", held=False)
-    both = broca.Replication(claim=claim, model=claim.model, replicas=(fresh, words))
-    assert "(not in other words: capitals_again)" in both.headline
+    both = make_replication()
+    fresh, words = both.replicas
+    assert "(not in other words: plus)" in both.headline
     for held, in_words, answer in (
         (True, False, "held in part"),
         (True, None, "held"),

@@ -89,7 +89,7 @@ def test_what_a_set_does_alone_equals_weights_zeroed_by_hand(planted, planted_he
 
     def score(kept):
         gone = [(part.layer, part.index) for part in planted.components if part.name not in kept]
-        edited = zeroed_by_hand(planted.model, gone, head_dim=planted.model.config.head_dim)
+        edited = zeroed_by_hand(planted.model, gone)
         model = broca.load(edited, planted.tokenizer, name="by hand")
         return Run(model, tasks, Workspace()).scores(())["capitals"]
 
@@ -109,8 +109,7 @@ def test_what_a_member_costs_another_task_equals_weights_zeroed_by_hand(planted,
     tasks = claimed(planted, "capitals", others=["sorting"], items=100, seed=0, limit=10)
     assert found.rows <= most_rows(tasks.trial(), scope, members=3)
     for part, member in zip(map(Component.parse, heads), found.members, strict=True):
-        head_dim = planted.model.config.head_dim
-        edited = zeroed_by_hand(planted.model, [(part.layer, part.index)], head_dim=head_dim)
+        edited = zeroed_by_hand(planted.model, [(part.layer, part.index)])
         by_hand = broca.load(edited, planted.tokenizer, name="by hand")
         after = Run(by_hand, tasks, Workspace()).scores(())["sorting"]
         assert member.others["sorting"].value == pytest.approx(found.baseline["sorting"] - after)
