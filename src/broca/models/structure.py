@@ -216,7 +216,7 @@ def find_structure(model: nn.Module) -> Structure:
     config = text_config(model.config)
     counts = head_counts(config)
     architecture = type(model).__name__
-    if not counts[0]:
+    if not any(counts):
         raise UnsupportedModel(
             f"architecture '{architecture}' is not covered: its configuration names no number of "
             "attention heads; broca needs a decoder-only transformer"
@@ -563,7 +563,7 @@ def _attention_gap(
     sizes = [getattr(owner, name, 0) for owner in owners for name in ("v_head_dim", "head_dim")]
     if (size := next(filter(None, sizes), None)) and width != heads * size:
         return f"{names[module]} has an input of width {width}, not of {heads} heads of {size}"
-    if width % heads:
+    if not heads or width % heads:
         return f"{names[module]} has an input of width {width}, which {heads} heads do not divide"
     return ""
 
