@@ -16,6 +16,7 @@ from broca.results.pages.drawing import level
 from broca.results.pages.template import filled
 from broca.results.reading import entry_of
 from broca.results.verification import Sample, TaskFailures
+from broca.searches import METHODS
 
 EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>"
 KEPT = {"kind", "kinds", "role", "response", "level", "components", "modes", "label", "relation"}
@@ -258,3 +259,9 @@ def test_an_index_states_what_each_result_found():
     html = filled("index", entries=[run, empty, other], notes=[EVIL])
     assert "<script>alert" not in html
     assert 'href="x&#34;&lt;' in html
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_report_says_what_the_effect_of_its_method_is(method):
+    """Every method of the package has its sentence."""
+    assert "The effect is " in samples.make_result(search=SearchInfo(method, {}, 0)).page()

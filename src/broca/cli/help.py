@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,14 +16,6 @@ SHIPPED = {
     "trackers": ("trackio", "wandb", "mlflow"),
 }
 """Names of records whose modules load torch; a test compares them with the records."""
-
-RECORDS = {
-    "methods": "broca.searches:METHODS",
-    "recoveries": "broca.recovery:RECOVERIES",
-    "neuron_methods": "broca.neurons.methods:NEURON_METHODS",
-    "studies": "broca.studies:NAMES",
-}
-"""Where other records are, which are loaded only for a help page that names them."""
 
 NAMES = 30
 """Maximum width of the column of names."""
@@ -72,13 +63,29 @@ def filled(text: str) -> str:
 
 def with_names(text: str) -> str:
     """Replaces placeholders such as `{methods}` by the names of records."""
-    menus = "|".join((*SHIPPED, *RECORDS))
+    menus = "|".join((*SHIPPED, "methods", "recoveries", "neuron_methods", "studies"))
     return re.sub(rf"\{{({menus})\}}", lambda match: ", ".join(_names(match[1])), text)
 
 
 def _names(menu: str) -> Iterable[str]:
     """Returns the names that a placeholder stands for, those of other packages too."""
-    return SHIPPED[menu] if menu in SHIPPED else resolve_name(RECORDS[menu])
+    if menu in SHIPPED:
+        return SHIPPED[menu]
+    if menu == "methods":
+        from broca.searches import METHODS
+
+        return METHODS
+    if menu == "recoveries":
+        from broca.recovery import RECOVERIES
+
+        return RECOVERIES
+    if menu == "neuron_methods":
+        from broca.neurons.methods import NEURON_METHODS
+
+        return NEURON_METHODS
+    from broca.studies import NAMES as STUDIES
+
+    return STUDIES
 
 
 def _plain(text: Any) -> str:

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import field, replace
+from operator import attrgetter
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any
 
 from broca.cli.output import out_folder, show
@@ -88,9 +88,10 @@ def kept_result(
             return result, files
     printed = output.print_options
     with measuring(folder, options, printed, verb=verb, fresh=fresh) as (place, keywords):
+        import broca
         from broca.integrations.tracking import Log
 
-        function = resolve_name(f"broca:{verb}")
+        function = attrgetter(verb)(broca)
         tracker, project = output.log_options.log, output.log_options.log_project
         settings = {"verb": verb, **flat(options.decisive())}
         also = keywords["on_progress"]

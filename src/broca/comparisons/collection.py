@@ -290,7 +290,7 @@ def drop_share(
     bounds = np.array([least, own_least]) / own_drop
     return interval_of(
         drop / own_drop, draws[usable] / own_draws[usable], level=level,
-        reach=float(np.linalg.norm(bounds * alike)), least=float(bounds[0] * ~alike[0]),
+        reach=float(np.linalg.norm(bounds * alike)), least=0.0 if alike[0] else float(bounds[0]),
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -161,11 +162,12 @@ def require_comparable(subjects: Sequence[ComparedSubject], options: RunOptions)
 
 def _numbered(labels: Sequence[str]) -> list[str]:
     """Returns labels of which repeated ones are numbered from (2) on."""
-    numbers = [labels[: place + 1].count(label) for place, label in enumerate(labels)]
-    return [
-        f"{label} ({number})" if number > 1 else label
-        for label, number in zip(labels, numbers, strict=True)
-    ]
+    counts: Counter[str] = Counter()
+    numbered = []
+    for label in labels:
+        counts[label] += 1
+        numbered.append(f"{label} ({counts[label]})" if counts[label] > 1 else label)
+    return numbered
 
 
 def tasks_of(

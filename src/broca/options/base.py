@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
-from functools import cache, wraps
+from functools import wraps
 from inspect import Parameter as Keyword
 from inspect import Signature
 from typing import (
@@ -265,20 +265,18 @@ def _parameters(cls: type[Options]) -> Iterator[Keyword]:
             made: Any = item.default_factory
             default = Keyword.empty if made is MISSING else made()
         kind = Keyword.KEYWORD_ONLY if item.kw_only else Keyword.POSITIONAL_OR_KEYWORD
-        hint = _plain_hints(owner)[item.name]  # type: ignore[arg-type]  # a class has a hash
+        hint = _hints(owner, annotated=False)[item.name]
         yield Keyword(item.name, kind, default=default, annotation=hint)
 
 
-_plain_hints = cache(get_type_hints)
-_HINTS: dict[type[Options], dict[str, Any]] = {}
+_HINTS: dict[tuple[type[Options], bool], dict[str, Any]] = {}
 
 
-def _hints(cls: type[Options]) -> dict[str, Any]:
-    """Returns the types of the fields of a class, computed once."""
-    if cls not in _HINTS:
-        hints = get_type_hints(cls, include_extras=True)
-        _HINTS[cls] = {item.name: hints[item.name] for item in fields(cls)}
-    return _HINTS[cls]
+def _hints(cls: type[Options], *, annotated: bool = True) -> dict[str, Any]:
+    """Returns the types of a class's fields, computed once, with or without annotations."""
+    if (cls, annotated) not in _HINTS:
+        _HINTS[cls, annotated] = get_type_hints(cls, include_extras=annotated)
+    return _HINTS[cls, annotated]
 
 
 def _group(hint: Any) -> type[Options] | None:

@@ -81,7 +81,8 @@ def verify(options: VerifyOptions) -> Verification:
         ):
             raise BadInput(
                 f"items that the run searched on may be among those of task '{tasks.task}': its "
-                f"name, data or options are not the run's ('{found.task}'); give these, or `heads`"
+                f"name, data or options, or broca's version, are not the run's ('{found.task}'); "
+                "give these, or `heads`"
             )
         changed = found is not None and same and found.digests["task"] != run.digests["task"]
         places, more = None, 0
