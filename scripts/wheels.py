@@ -17,7 +17,7 @@ TRIAL = (
     ("broca", "--version"),
     (
         "broca", "--offline", "localize", "reference-small", "--task", "sorting", "--others",
-        "capitals", "--method", "one-shot", "--items", "8", "--limit", "40", "--out", "out",
+        "capitals", "--method", "cs-stratified", "--rows", "200", "--items", "8", "--out", "out",
     ),
     ("broca", "refit", "out", "--recovery", "ridge"),
     ("broca", "doctor", "--quiet"),

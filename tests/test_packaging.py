@@ -29,7 +29,7 @@ def scripts(monkeypatch):
     """Makes the modules in the folder of scripts importable by name."""
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
     yield
-    for name in ("compat", "large_files"):
+    for name in ("compat", "large_files", "wheels"):
         sys.modules.pop(name, None)
 
 
@@ -38,6 +38,14 @@ def test_the_wheel_stays_below_8_mb():
     package = ROOT / "src" / "broca"
     files = [path for path in package.rglob("*") if path.is_file() and path.suffix != ".pyc"]
     assert sum(len(zlib.compress(path.read_bytes(), 6)) for path in files) < 7_900_000
+
+
+@pytest.mark.long
+def test_commands_of_a_release_work(scripts, tmp_path):
+    """The commands that `make release` and `make compat` try work."""
+    from wheels import try_out
+
+    try_out(Path(sys.executable).parent, tmp_path / "trial")
 
 
 def test_metadata_says_what_is_supported(scripts):
