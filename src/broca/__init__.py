@@ -31,27 +31,19 @@ _HOME = {
         "runs.workspace": "Workspace",
         "studies.reproduction": "reproduce",
         "tasks": "Task",
-        "verbs.atlas": "atlas",
-        "verbs.chat": "chat",
-        "verbs.compare": "compare",
-        "verbs.doctor": "doctor",
-        "verbs.explore": "explore",
-        "verbs.export": "export",
-        "verbs.inspect_journal": "inspect_journal",
-        "verbs.localize": "localize",
         "verbs.pages": "report view",
-        "verbs.plan": "plan",
-        "verbs.refit": "refit",
-        "verbs.replicate": "replicate",
-        "verbs.rerun": "rerun",
-        "verbs.scan": "scan",
-        "verbs.stress": "stress",
         "verbs.tasks": "describe_task list_tasks",
-        "verbs.verify": "verify",
         "verification": "Scope",
     }.items()
     for name in names.split()
 }
+_HOME |= {
+    name: f"broca.verbs.{name}"
+    for name in (
+        "atlas", "chat", "compare", "doctor", "explore", "export", "inspect_journal", "localize",
+        "plan", "refit", "replicate", "rerun", "scan", "stress", "verify",
+    )
+}  # fmt: skip
 """Where each public name is defined."""
 
 __all__ = list(_HOME)
