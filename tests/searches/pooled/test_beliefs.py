@@ -7,7 +7,7 @@ import pytest
 
 from broca.searches import Problem
 from broca.searches.pooled.beliefs import Beliefs, Deviations, Features
-from broca.searches.pooled.measurer import Losses
+from broca.searches.pooled.measurer import Losses, LossMeasurer
 
 COUNT = 10
 
@@ -34,7 +34,9 @@ def believing(task, others=None, *, rows=600, noise=0.05, seed=0, k=3, cost=0.01
     if others is not None:
         rows["others", "items"] = Losses(masks, losses(others), len(masks) + np.arange(len(masks)))
     problem = Problem(COUNT, np.arange(1), k, None, seed)
-    beliefs = Beliefs(rows, problem, cost, 1.0, np.random.default_rng(seed))
+    measurer = LossMeasurer(problem, 0, 1.0, "probability")
+    measurer.losses, measurer.rng = rows, np.random.default_rng(seed)
+    beliefs = Beliefs(measurer, cost)
     beliefs.describe(features)
     return beliefs
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from broca.measurement import Bools, Floats, Ints
 from broca.results.localization import AnswerInfo
-from broca.searches.pooled.measurer import ItemUse, Losses
+from broca.searches.pooled.measurer import ItemUse, LossMeasurer
 from broca.searches.pooled.posterior import Posterior, RowSums
-from broca.searches.problem import Problem
 
 _ENOUGH = 3
 """Minimum number of rows of a set whose mean loss contributes to the spread of deviations."""
@@ -120,12 +119,9 @@ class Beliefs:
     """The posterior of the worth of sets: the task's loss minus the weighted loss of the others.
 
     Args:
-        losses: The measured rows, to which rows are added; of `task` or of `others`, by the part
-            of their items.
-        problem: The problem that is solved.
+        measurer: The measured rows, to which rows are added, their problem and the weight of a loss
+            of the others; it draws coefficients, and starting points of searches for the best set.
         cost: Minimum worth that each member must add.
-        weight: Weight of a loss of the others.
-        rng: Draws coefficients, and starting points of searches for the best set.
 
     Attributes:
         features: The features of masks, set by `describe`; sets are proposed from its short list.
@@ -136,16 +132,10 @@ class Beliefs:
     features: Features
     posterior: Posterior
 
-    def __init__(
-        self,
-        losses: Mapping[tuple[str, ItemUse], Losses],
-        problem: Problem,
-        cost: float,
-        weight: float,
-        rng: np.random.Generator,
-    ) -> None:
-        self.losses, self.components, self.k = losses, problem.components, problem.k
-        self.cost, self.weight, self.rng = cost, weight, rng
+    def __init__(self, measurer: LossMeasurer, cost: float) -> None:
+        problem, self.cost = measurer.problem, cost
+        self.losses, self.components, self.k = measurer.losses, problem.components, problem.k
+        self.weight, self.rng = measurer.weight, measurer.rng
         self.deviations = Deviations()
         self._summed: dict[tuple[str, ItemUse], RowSums] = {}
 
@@ -192,6 +182,10 @@ class Beliefs:
         """Returns the sets of one component each, `(columns, components)`."""
         return np.asarray(columns[:, None] == np.arange(self.components))
 
+    def of_single(self, draws: Floats) -> Floats:
+        """Returns of draws of all coefficients, `(..., features)`, those of single components."""
+        return np.ascontiguousarray(draws[..., : len(self.features.columns)])
+
     def harms(self) -> Floats:
         """Draws what each component costs the task in the large masks alone: `(draws, columns)`.
 
@@ -199,14 +193,13 @@ class Beliefs:
         of the others, estimated from their own rows: a loss that the rows cannot attribute is not a
         loss of all tasks here.
         """
-        described = self.features.of(self.alone(self.features.columns))
         drawn = []
         for target in ("task", "others"):
             rows = self._sums(target, "items")
             if rows:
                 posterior = Posterior(self.features.kinds)
                 posterior.fit(rows, [], self.rng)
-                drawn.append(posterior.task @ described.T)
+                drawn.append(self.of_single(posterior.task))
         return np.vstack([drawn[0], *(drawn[0] - self.weight * others for others in drawn[1:])])
 
     def values(self, sets: Bools) -> Floats:
@@ -243,7 +236,7 @@ class Beliefs:
         """
         if ("others", "items") not in self.losses:
             return 0.0
-        best = self.features.of(self.best(self.beyond.mean(axis=0), self._start())[None])
+        best = self.features.of(self.best(self.beyond.mean(axis=0))[None])
         draws = (self.posterior.task, self.posterior.others)
         task, others = (float((drawn @ best.T).std(axis=0)[0]) for drawn in draws)
         return float(np.clip(self.weight * others / max(task, 1e-9), 0.1, 1.0))
@@ -255,7 +248,7 @@ class Beliefs:
             The sets, `(number, components)`.
         """
         drawn = self.rng.choice(self.beyond, number)
-        return np.array([self.best(coefficients, self._start()) for coefficients in drawn])
+        return np.array([self.best(coefficients) for coefficients in drawn])
 
     def candidates(self, number: int) -> Bools:
         """Returns the sets of largest expected worth, among those that may be the best.
@@ -264,9 +257,9 @@ class Beliefs:
             The sets, `(at most number, components)`, the best first.
         """
         expected = self.beyond.mean(axis=0)
-        sets = [self.best(expected, self._start()) for _ in range(_TRIES // 10)]
+        sets = [self.best(expected) for _ in range(_TRIES // 10)]
         drawn = (expected + self.rng.choice(self.beyond, _TRIES)) / 2
-        sets += [self.best(coefficients, self._start()) for coefficients in drawn]
+        sets += [self.best(coefficients) for coefficients in drawn]
         distinct = np.unique(np.array(sets), axis=0)
         distinct = distinct[distinct.any(axis=1)]
         return distinct[np.argsort(-self.values(distinct), kind="stable")[:number]]
@@ -279,22 +272,25 @@ class Beliefs:
         """
         best = []
         for drawn in self.rng.choice(self.beyond, _TRIES):
-            members = self.best(drawn, self._start())
+            members = self.best(drawn)
             best.append(float(self.features.of(members[None])[0] @ drawn))
         return float(np.quantile(best, 0.95))
 
-    def best(self, coefficients: Floats, start: Bools) -> Bools:
+    def best(self, coefficients: Floats) -> Bools:
         """Returns the best set that adding, removing or swapping one member at a time can reach.
+
+        It starts at a random set of at most k components of the short list.
 
         Args:
             coefficients: Coefficients of the worth of sets, `(features,)`.
-            start: The first set, `(short list,)`.
 
         Returns:
             The set, `(components,)`.
         """
         alone, together = self._quadratic(coefficients)
-        members = start.copy()
+        members = np.zeros(len(alone), dtype=bool)
+        size = int(self.rng.integers(0, min(self.k, len(alone)) + 1))
+        members[self.rng.choice(len(alone), size, replace=False)] = True
         while True:
             gain = alone + together @ members  # gain of adding a component, or of keeping it
             inside, outside = np.flatnonzero(members), np.flatnonzero(~members)
@@ -329,13 +325,6 @@ class Beliefs:
         together[first, second] += pairs
         together[second, first] += pairs
         return coefficients[places] - self.cost, together
-
-    def _start(self) -> Bools:
-        """Draws a set of at most k positions in the short list."""
-        start = np.zeros(len(self.features.short), dtype=bool)
-        size = int(self.rng.integers(0, min(self.k, len(start)) + 1))
-        start[self.rng.choice(len(start), size, replace=False)] = True
-        return start
 
 
 @dataclass(frozen=True)

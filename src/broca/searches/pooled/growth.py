@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from broca import designs
 from broca.measurement import GRADIENT_ROW, Bools, Ints
 from broca.searches.pooled.measurer import LossMeasurer
 from broca.searches.problem import Search
@@ -79,7 +78,7 @@ def _grow(measurer: LossMeasurer, rows: int, steepest: Ints) -> Search[tuple[Boo
         inside = members[steepest]
         new = steepest[~inside][:_TRIED]
         tried = np.union1d(tried, new)
-        sets = members | designs.singles(len(members))[new]
+        sets = members | (new[:, None] == np.arange(len(members)))
         if step >= k:
             leaving = np.resize(steepest[inside][-_LEAVING:], len(new))
             sets[np.arange(len(new)), leaving] = False

@@ -25,7 +25,7 @@ given budget, the search continues in the third case.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -158,7 +158,7 @@ class Pooled:
         grows = problem.differentiable and problem.components > _MANY
         measurer = LossMeasurer(problem, budget, self.contrast, "match" if grows else "probability")
         yield from measurer.measure_intact("items", budget // 20)
-        columns, steepest = np.arange(problem.components), None
+        columns, steepest = np.arange(problem.components), np.zeros(0, dtype=np.intp)
         number = max(2 * problem.k, budget // _PER_COMPONENT)
         if grows:
             none = np.zeros(problem.components, dtype=bool)
@@ -193,26 +193,19 @@ class _Search:
         measurer: Measures the rows.
         size: Approximate number of components that a mask of the screen ablates.
         columns: The components that the screen ablates.
-        steepest: All components, the largest slopes at the intact model first; None if the screen
+        steepest: All components, the largest slopes at the intact model first; empty if the screen
             ablates all.
     """
 
     def __init__(
-        self,
-        strategy: Pooled,
-        measurer: LossMeasurer,
-        size: int,
-        columns: Ints,
-        steepest: Ints | None,
+        self, strategy: Pooled, measurer: LossMeasurer, size: int, columns: Ints, steepest: Ints
     ) -> None:
-        problem = measurer.problem
+        components = measurer.problem.components
         self._strategy, self._measurer, self._size = strategy, measurer, size
         self._columns, self._steepest = columns, steepest
-        self._grown = np.zeros((0, problem.components), dtype=bool)  # sets that grew by steps
-        self._beliefs = Beliefs(
-            measurer.losses, problem, strategy.cost, strategy.contrast, measurer.rng
-        )
-        self._harms: Floats = np.zeros((1, problem.components))  # draws, by the screen alone
+        self._grown = np.zeros((0, components), dtype=bool)  # sets that grew by steps
+        self._beliefs = Beliefs(measurer, strategy.cost)
+        self._harms: Floats = np.zeros((1, components))  # draws, by the screen alone
 
     @property
     def _screened(self) -> Losses:
@@ -240,7 +233,7 @@ class _Search:
             yield from measurer.measure_intact("confirm", rows // 20)
         rows -= measurer.rows - before
         screen, rounds = _SCREEN, _ROUNDS
-        if self._steepest is not None:
+        if len(self._steepest):
             screen, rounds = _FEW_SHARES
             grown, tried = yield from grow_sets(measurer, int(_STEPS * rows), self._steepest)
             self._grown = np.unique(np.vstack([self._grown, grown]), axis=0)
@@ -330,7 +323,12 @@ class _Search:
             outcome = self._outcome(sets[0])
         if outcome.is_finding:
             members = yield from self._without_idle(outcome)
-            settled = yield from self._proven((yield from self._with_lasting(members)))
+            members = yield from self._with_lasting(members)
+            # the model has only pairs, and underestimates a set of which each member alone destroys
+            # the task: the set is found by all rows, or by these
+            met = yield from self._meet(members[None], measurer.rows_left)
+            proven = met is not None and met.harmful(self._strategy.least)[0]
+            settled = self._outcome(members, proven)
             outcome = settled if settled.is_finding else self._outcome(outcome.members)
         return outcome
 
@@ -353,15 +351,6 @@ class _Search:
         best = self._beliefs.candidates(_MEETING)
         further = harmful[~(harmful[:, None] == best).all(axis=2).any(axis=1)]
         return np.vstack([best[: _MEETING - len(further)], further])
-
-    def _proven(self, members: Bools) -> Search[Outcome]:
-        """Returns the answer after the set was measured on fresh items: by all rows, or by these.
-
-        The model has only pairs, and underestimates a set of which each member alone destroys the
-        task.
-        """
-        met = yield from self._meet(members[None], self._measurer.rows_left)
-        return self._outcome(members, met is not None and met.harmful(self._strategy.least)[0])
 
     def _meet(self, sets: Bools, rows: int) -> Search[SetDrops | None]:
         """Measures sets on the same items, as many as the rows allow; None if they allow none."""
@@ -400,10 +389,9 @@ class _Search:
         ablated, and effects of components and pairs cannot bound their worth. But such a set costs
         the large masks that contain it, or much of it.
         """
-        beliefs = self._beliefs
-        columns = beliefs.features.columns
-        alone = beliefs.posterior.task @ beliefs.features.of(beliefs.alone(columns)).T
-        sums = alone @ self._screened.masks[:, columns].mean(axis=0)
+        beliefs, masks = self._beliefs, self._screened.masks
+        alone = beliefs.of_single(beliefs.posterior.task)
+        sums = alone @ masks[:, beliefs.features.columns].mean(axis=0)
         return float(np.quantile(self._screened.losses.mean() - sums, 0.95))
 
     def _rows_needed(self, outcome: Outcome) -> int | None:
@@ -431,12 +419,7 @@ class _Search:
         corrections = np.zeros(len(members))
         if met is not None:
             corrections[members] = self._corrections(sets, met)
-        return self._trimmed(outcome, corrections)
-
-    def _trimmed(self, outcome: Outcome, corrections: Floats) -> Bools:
-        """Returns the set without members whose additions, minus their doubt, are too small."""
-        beliefs, members = self._beliefs, outcome.members
-        cost = max(self._strategy.cost, _PART * outcome.worth)
+        beliefs, cost = self._beliefs, max(self._strategy.cost, _PART * outcome.worth)
         while members.sum() > 1:
             smaller = _each_left_out(members)
             adds, task = beliefs.additions(members[None], smaller)
@@ -495,10 +478,10 @@ class _Search:
         components, columns = beliefs.components, beliefs.features.columns
         effects, halves, others = np.zeros((3, components))
         needed = np.zeros(components, dtype=bool)
-        described = beliefs.features.of(beliefs.alone(columns))
-        effects[columns] = -(described @ beliefs.posterior.task.mean(axis=0))
-        halves[columns] = _CERTAIN * (beliefs.posterior.task @ described.T).std(axis=0)
-        drawn = beliefs.posterior.others @ described.T
+        posterior, of_single = beliefs.posterior, beliefs.of_single
+        effects[columns] = -of_single(posterior.task.mean(axis=0))
+        halves[columns] = _CERTAIN * of_single(posterior.task).std(axis=0)
+        drawn = of_single(posterior.others)
         others[columns] = -drawn.mean(axis=0)
         needed[columns] = (drawn >= strategy.least / 2).mean(axis=0) >= _OFTEN
         contrast = np.argsort(effects - measurer.weight * others, kind="stable")
@@ -508,9 +491,7 @@ class _Search:
         universal = universal[needed[universal] & ~np.isin(universal, selected)]
         options = {
             "rows": measurer.rows,
-            "cost": strategy.cost,
-            "least": strategy.least,
-            "contrast": strategy.contrast,
+            **asdict(strategy),
             "share": self._size / len(self._columns),
             "response": measurer.response,
             "worth": outcome.worth,
@@ -543,9 +524,7 @@ def _certain_of_all(number: int) -> float:
 
 def _each_left_out(members: Bools) -> Bools:
     """Returns the set without each of its members in turn, `(members, components)`."""
-    inside = np.flatnonzero(members)
-    smaller = np.repeat(members[None], len(inside), axis=0)
-    smaller[np.arange(len(inside)), inside] = False
+    smaller: Bools = members & (np.flatnonzero(members)[:, None] != np.arange(len(members)))
     return smaller
 
 
