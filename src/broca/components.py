@@ -9,7 +9,7 @@ indices count from 0.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,7 +21,7 @@ from broca.errors import BadInput, UnknownName, nearest
 
 @dataclass(frozen=True)
 class Naming:
-    """How the components of a kind are named and drawn, and which query heads they have.
+    """How the components of a kind are named and drawn.
 
     Attributes:
         kind: The kind, as in `Component.kind`.
@@ -29,8 +29,6 @@ class Naming:
         noun: Noun in texts; its plural has an s.
         title: Title in pictures; the noun if it is empty.
         single: Whether a layer has only one, whose name has no index.
-        heads: Returns a component's query heads from its index, the number of query heads of its
-            layer and that of key/value heads.
         only_heads: Whether it is nothing but query heads.
     """
 
@@ -39,37 +37,21 @@ class Naming:
     noun: str
     title: str = ""
     single: bool = False
-    heads: Callable[[int, int, int], range] = lambda index, heads, kv_heads: range(0)
     only_heads: bool = False
-
-
-def _group(index: int, heads: int, kv_heads: int) -> range:
-    size = heads // kv_heads
-    return range(index * size, (index + 1) * size)
-
-
-def _all_heads(index: int, heads: int, kv_heads: int) -> range:
-    return range(heads)
 
 
 NAMINGS = {
     naming.kind: naming
     for naming in (
-        Naming(
-            "attention", "A", "attention layer", "attention", single=True, heads=_all_heads,
-            only_heads=True,
-        ),
-        Naming(
-            "head", "H", "head", heads=lambda index, heads, kv_heads: range(index, index + 1),
-            only_heads=True,
-        ),
-        Naming("kv-group", "G", "KV group", heads=_group, only_heads=True),
+        Naming("attention", "A", "attention layer", "attention", single=True, only_heads=True),
+        Naming("head", "H", "head", only_heads=True),
+        Naming("kv-group", "G", "KV group", only_heads=True),
         Naming("mlp", "M", "MLP block", "MLP", single=True),
         Naming("expert", "E", "expert"),
         Naming("neuron", "N", "neuron"),
-        Naming("layer", "", "layer", single=True, heads=_all_heads),
+        Naming("layer", "", "layer", single=True),
     )
-}  # fmt: skip
+}
 """The kinds of component from left to right in pictures."""
 
 _KIND_OF_LETTER = {naming.letter: kind for kind, naming in NAMINGS.items()}
@@ -97,7 +79,10 @@ class Component:
 
     def heads(self, heads: int, kv_heads: int) -> range:
         """Returns its query heads in a layer of so many query heads and key/value heads."""
-        return NAMINGS[self.kind].heads(self.index or 0, heads, kv_heads)
+        sizes = {"head": 1, "kv-group": heads // kv_heads, "attention": heads, "layer": heads}
+        size = sizes.get(self.kind, 0)
+        first = size * (self.index or 0)
+        return range(first, first + size)
 
     @classmethod
     def parse(cls, name: object) -> Component:
