@@ -221,10 +221,10 @@ class Collection:
                 for row, selection in rows:
                     if row == own or (own is None and selection.task not in (None, task)):
                         continue
-                    share = None if own is None else drop_share(
-                        values[0], values[row], values[own],
-                        level=level, seed=self.seed, aggregate=aggregate,
-                    )  # fmt: skip
+                    share = None
+                    if own is not None:
+                        three = values[[0, row, own]]
+                        share = drop_share(three, aggregate, level=level, seed=self.seed)
                     _, p = paired_test(values[0], values[row], seed=self.seed, aggregate=aggregate)
                     lines.append(
                         Carry(
@@ -252,20 +252,13 @@ class Collection:
 
 
 def drop_share(
-    before: Values,
-    after: Values,
-    after_own: Values,
-    *,
-    aggregate: Aggregate | None = None,
-    level: float = 0.05,
-    seed: int = 0,
+    scores: Values, aggregate: Aggregate | None, *, level: float, seed: int
 ) -> Interval | None:
     """Returns a drop as a share of another drop, resampled over the same items.
 
     Args:
-        before: Scores of the items on the intact model, `(items,)`.
-        after: Scores of the items with one selection ablated.
-        after_own: Scores of the items with the other selection ablated.
+        scores: Scores of the items, `(3, items)`: of the intact model, with one selection ablated,
+            and with the other one.
         aggregate: The task's aggregation if it is not the mean.
         level: Level of the interval.
         seed: Seed of the resamples.
@@ -273,20 +266,21 @@ def drop_share(
     Returns:
         The share; None if the other drop is not significantly above zero.
     """
+    before, *after = scores
     score = aggregate or (lambda values, _: float(values.mean()))
     draws, own_draws = (
         bootstrap_drops(before, values, seed=seed, aggregate=score)
-        for values in (after, after_own)  # the same seed draws the same items for both
+        for values in after  # the same seed draws the same items for both
     )
     every = np.arange(len(before))
-    drop, own_drop = (score(before, every) - score(values, every) for values in (after, after_own))
+    drop, own_drop = (score(before, every) - score(values, every) for values in after)
     least, own_least = (
-        unseen(before, values, level=level, aggregate=aggregate) for values in (after, after_own)
+        unseen(before, values, level=level, aggregate=aggregate) for values in after
     )
     if interval_of(own_drop, own_draws, level=level, least=own_least).low <= 0:
         return None
     usable = own_draws > 0
-    alike = np.array([np.ptp(before - values) == 0 for values in (after, after_own)])
+    alike = np.array([np.ptp(before - values) == 0 for values in after])
     bounds = np.array([least, own_least]) / own_drop
     return interval_of(
         drop / own_drop, draws[usable] / own_draws[usable], level=level,
