@@ -286,7 +286,7 @@ def differentiate(
     while pending:
         batch = lane.budget.batch(pending, lengths.__getitem__, cost=_KEPT_COST)
         with lane.budget.attempt(len(batch), recomputable=True):
-            found = _differentiated(lane, masks, rows, batch)
+            found = _differentiated(lane, masks, rows, batch, padded=True)
             if not np.isfinite(found[1]).all():  # a kernel may fail on padding in backward passes
                 found = _differentiated(lane, masks, rows, batch, padded=False)
             margins[batch], gradients[batch] = found
@@ -296,12 +296,7 @@ def differentiate(
 
 @torch.enable_grad()
 def _differentiated(
-    lane: Lane,
-    masks: Tensor,
-    all_rows: Sequence[MarginRow],
-    places: Sequence[int],
-    *,
-    padded: bool = True,
+    lane: Lane, masks: Tensor, all_rows: Sequence[MarginRow], places: Sequence[int], *, padded: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
     """Computes the margins and gradients of rows that fit memory together, padded or by length."""
     rows = [all_rows[place] for place in places]
