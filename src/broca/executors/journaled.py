@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 from broca.engine import Answers, Job
 from broca.errors import BadLogits, BadResponse
 from broca.executors.executor import Executor
-from broca.measurement import GRADIENT_ROW, Measurement, Observation, Plan
+from broca.measurement import GRADIENT_ROW, Bools, Ints, Measurement, Observation, Plan
 from broca.store import Condition, Journal, row_keys, vector_keys
+from broca.store.records import Ids
 from broca.tasks import Generation, LogLikelihood, Output
 
 OUTPUTS = "outputs"
 """Role of rows whose outputs were requested."""
 
-_Rows = NDArray[np.intp]
+_Rows = Ints
 """Positions of some rows of a plan."""
 
 
@@ -55,16 +56,16 @@ class JournaledExecutor:
     number: int
     condition: Condition
     components: int
-    items: NDArray[np.int64]
-    lengths: NDArray[np.int64]
+    items: Ids
+    lengths: Ids
     chunk_tokens: int
     keep_outputs: float = 0.0
-    margin_items: Callable[[_Rows], NDArray[np.int64]] | None = None
+    margin_items: Callable[[_Rows], Ids] | None = None
     measuring: Callable[[], AbstractContextManager[Any]] = nullcontext
     checkpoint: Callable[[], None] = lambda: None
     on_chunk: Callable[[int, int, int], None] = lambda done, rows, total: None
     cost: Counter[str] = field(default_factory=Counter, init=False)
-    _requested: dict[tuple[str, str, int], list[NDArray[np.int64]]] = field(
+    _requested: dict[tuple[str, str, int], list[Ids]] = field(
         default_factory=lambda: defaultdict(list), init=False
     )
     """Requested keys by role, kind and condition."""
@@ -165,7 +166,7 @@ class JournaledExecutor:
             if of == role
         )
 
-    def _rescore(self, plan: Plan, rescored: NDArray[np.bool_], *, role: str) -> Measurement:
+    def _rescore(self, plan: Plan, rescored: Bools, *, role: str) -> Measurement:
         """Measures a plan with some rows that are scored from their outputs."""
         responses = np.empty(len(plan))
         chosen, stored = np.flatnonzero(rescored), np.flatnonzero(~rescored)
@@ -175,7 +176,7 @@ class JournaledExecutor:
             responses[stored] = self.run(plan.part(stored), role=role).responses
         return Measurement(plan, responses)
 
-    def _rows(self, plan: Plan, role: str, kind: str) -> tuple[int, NDArray[np.int64]]:
+    def _rows(self, plan: Plan, role: str, kind: str) -> tuple[int, Ids]:
         """Counts a plan; returns the id of its condition and the keys of its rows."""
         response = plan.response or "accuracy"
         scale = self.condition.scale if plan.scale is None else plan.scale
@@ -198,7 +199,7 @@ class JournaledExecutor:
         self,
         kind: str,
         condition: int,
-        keys: NDArray[np.int64],
+        keys: Ids,
         cut: Iterable[_Rows],
         work: Plan | Sequence[Observation],
         *,
@@ -219,11 +220,7 @@ class JournaledExecutor:
         return [contents[row] or b"" for row in _first(keys).tolist()]
 
     def _answered(
-        self,
-        cut: Iterable[_Rows],
-        keys: NDArray[np.int64],
-        absent: NDArray[np.bool_],
-        work: Plan | Sequence[Observation],
+        self, cut: Iterable[_Rows], keys: Ids, absent: Bools, work: Plan | Sequence[Observation]
     ) -> Iterator[tuple[_Rows, Answers]]:
         """Yields the absent rows, of equal rows the first, chunk by chunk with their answers.
 
@@ -265,13 +262,7 @@ class JournaledExecutor:
         return Job(number, gates, none, none, observations=observations)
 
     def _commit(
-        self,
-        condition: int,
-        keys: NDArray[np.int64],
-        measurement: Measurement,
-        *,
-        tokens: int,
-        role: str,
+        self, condition: int, keys: Ids, measurement: Measurement, *, tokens: int, role: str
     ) -> None:
         """Writes measured rows, and the outputs that are kept, in one transaction."""
         plan, responses = measurement.plan, measurement.responses
@@ -298,7 +289,7 @@ class JournaledExecutor:
                     self.journal.write(**batch, kind="outputs", keys=keys[kept], contents=texts)
 
 
-def chunks(plan: Plan, lengths: NDArray[np.int64], tokens: int) -> Iterator[_Rows]:
+def chunks(plan: Plan, lengths: Ids, tokens: int) -> Iterator[_Rows]:
     """Divides a plan into chunks of consecutive rows of at least `tokens` tokens, except the last.
 
     Rows of a mask stay together if they fit, because they share prefixes.
@@ -323,13 +314,13 @@ def chunks(plan: Plan, lengths: NDArray[np.int64], tokens: int) -> Iterator[_Row
         start = end
 
 
-def _first(keys: NDArray[np.int64]) -> _Rows:
+def _first(keys: Ids) -> _Rows:
     """Returns the position of the first equal key for every key, `(rows,)`."""
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     return first[inverse]
 
 
-def _drawn(keys: NDArray[np.int64], share: float) -> _Rows:
+def _drawn(keys: Ids, share: float) -> _Rows:
     """Draws a share of rows by mask and item: the same rows regardless of known rows."""
     draws = keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     draws ^= draws >> np.uint64(32)
