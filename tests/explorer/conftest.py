@@ -6,6 +6,7 @@ import pytest
 
 import broca
 from broca.explorer import Explorer, ExplorerSubject
+from broca.options import RunOptions
 
 
 @pytest.fixture(scope="module")
@@ -14,5 +15,7 @@ def explorer(planted):
     subject = ExplorerSubject(
         "/somewhere/planted", {"needed": ("L0H1",)}, {"L0H1": -0.5}, "effect", ("sorting",)
     )
-    with closing(Explorer(planted, subject, verify=broca.verify)) as page_explorer:
+    with closing(
+        Explorer(planted, subject, verify=broca.verify, run_options=RunOptions())
+    ) as page_explorer:
         yield page_explorer

@@ -11,6 +11,7 @@ from simulated import toy_verification
 
 from broca.errors import BadInput, BrocaError, UnknownName
 from broca.explorer import Explorer, ExplorerSubject
+from broca.options import RunOptions
 from broca.results.base import ZEROED, AblationInfo
 
 
@@ -58,7 +59,9 @@ def test_a_verification_shows_no_path(planted, tmp_path):
     found = toy_verification()
     found = replace(found, model=replace(found.model, name=str(tmp_path)))
     subject = ExplorerSubject(str(tmp_path), tasks=("sorting",))
-    with closing(Explorer(planted, subject, verify=lambda *_, **__: found)) as page:
+    with closing(
+        Explorer(planted, subject, verify=lambda *_, **__: found, run_options=RunOptions())
+    ) as page:
         number = page.verify("sorting", ["L0H0"])["page"]
         assert str(tmp_path) not in page.verification_page(number)
 
@@ -67,7 +70,7 @@ def test_a_set_of_another_model_is_refused(planted):
     """A set with components that the model lacks is refused when the explorer is made."""
     subject = ExplorerSubject("planted", {"needed": ("L77H1",)})
     with pytest.raises(UnknownName):
-        Explorer(planted, subject, verify=None)
+        Explorer(planted, subject, verify=None, run_options=RunOptions())
 
 
 def test_a_chat_template_is_put_around_the_prompt(explorer, planted, monkeypatch):

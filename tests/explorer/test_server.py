@@ -13,11 +13,13 @@ import pytest
 from broca.errors import BadInput
 from broca.explorer.server import LIMITS, Server
 
+HERE = {"host": "127.0.0.1", "port": 0, "token": "", "public": False}
+
 
 @pytest.fixture(scope="module")
 def server(explorer):
     """A local server without a token."""
-    with closing(Server(explorer)) as local_server:
+    with closing(Server(explorer, **HERE)) as local_server:
         yield local_server
 
 
@@ -125,7 +127,7 @@ def test_connections_that_send_nothing_do_not_hold_the_page(explorer, monkeypatc
     """Idle and dripping connections beyond the limit are closed, and the page is served again."""
     for name, limit in {"connection_limit": 8, "channel_timeout": 1, "cleanup_interval": 1}.items():
         monkeypatch.setitem(LIMITS, name, limit)
-    with closing(Server(explorer)) as server, ExitStack() as opened:
+    with closing(Server(explorer, **HERE)) as server, ExitStack() as opened:
         address = ("127.0.0.1", server.port)
         held = [opened.enter_context(socket.create_connection(address)) for _ in range(20)]
         for _ in range(6):
@@ -138,7 +140,7 @@ def test_connections_that_send_nothing_do_not_hold_the_page(explorer, monkeypatc
 
 def test_a_token_is_required_where_there_is_one(explorer):
     """A token is accepted in the address or in a header."""
-    with closing(Server(explorer, token="a+b&é c#")) as server:
+    with closing(Server(explorer, **HERE | {"token": "a+b&é c#"})) as server:
         assert ask(server, "/")[0] == 403
         assert ask(server, "/?token=wrong")[0] == 403
         assert urlopen(server.url, timeout=30).status == 200
@@ -148,7 +150,7 @@ def test_a_token_is_required_where_there_is_one(explorer):
 
 def test_a_public_page_needs_no_token_and_stands_in_the_hub_s_frame(explorer):
     """A public server needs no token, can be framed by the hub, and refuses other origins."""
-    with closing(Server(explorer, host="0.0.0.0", public=True)) as server:
+    with closing(Server(explorer, **HERE | {"host": "0.0.0.0", "public": True})) as server:
         status, headers, _ = ask(server, "/", Host="space:7860")
         assert status == 200
         assert "frame-ancestors https://huggingface.co" in headers["Content-Security-Policy"]
@@ -161,4 +163,4 @@ def test_a_public_page_needs_no_token_and_stands_in_the_hub_s_frame(explorer):
 def test_a_taken_port_is_refused(explorer, server):
     """A port in use is refused in one line that names the parameter."""
     with pytest.raises(BadInput, match=f"`port` {server.port} cannot be served"):
-        Server(explorer, port=server.port)
+        Server(explorer, **HERE | {"port": server.port})

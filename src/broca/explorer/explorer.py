@@ -131,13 +131,12 @@ class Explorer:
         subject: ExplorerSubject,
         *,
         verify: Verify,
-        run_options: RunOptions | None = None,
+        run_options: RunOptions,
     ) -> None:
         self.model = model
         self.subject = subject
         for names in subject.sets.values():
             model.components.columns(names)  # refuses a result of another model
-        run_options = run_options or RunOptions()
         self._task_options = run_options.task_options
         self.measurer = Measurer(model.copy(), run_options, verify=verify, tasks=subject.tasks)
         self.generator = Generator(model)

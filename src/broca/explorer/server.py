@@ -96,13 +96,7 @@ class Server:
     """
 
     def __init__(
-        self,
-        explorer: Explorer,
-        *,
-        host: str = LOCAL[0],
-        port: int = 0,
-        token: str = "",
-        public: bool = False,
+        self, explorer: Explorer, *, host: str, port: int, token: str, public: bool
     ) -> None:
         require_token(host, token, public)
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
