@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 from broca.engine import Progress
@@ -143,9 +142,7 @@ class Log:
                 ) from error
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, _e: BaseException | None, _t: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._tracker is not None:
             self._tracker.end(failed=kind is not None)
 

@@ -4,7 +4,6 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
 from typing import Any, Self
 
 from broca.errors import Interrupted
@@ -51,7 +50,7 @@ class Stopper:
         if self.requested:
             raise Interrupted("interrupted: everything that was measured is kept")
 
-    def _handle(self, signum: int, frame: FrameType | None) -> None:
+    def _handle(self, *_: object) -> None:
         if not self._busy or self.requested:
             raise KeyboardInterrupt
         self.requested = True
