@@ -222,11 +222,11 @@ def find_structure(model: nn.Module) -> Structure:
             "attention heads; broca needs a decoder-only transformer"
         )
     prefix, layers = _decoder_layers(model, config)
-    probed, cache, row_axis = _probe(model, layers, int(config.vocab_size))
+    probed, cache, row_axis = _probe(model, layers)
     for seed in range(1, _PROBES):
         if all(map(_mixes, probed)):
             break
-        again, *_ = _probe(model, layers, int(config.vocab_size), seed=seed, below=seed % 2 == 1)
+        again, *_ = _probe(model, layers, seed=seed, below=seed % 2 == 1)
         probed = [old if _mixes(old) else new for old, new in zip(probed, again, strict=True)]
     names = {module: name for name, module in model.named_modules()}
     parts: list[LayerParts] = []
@@ -441,18 +441,14 @@ def _mixes(runs: list[_Run]) -> bool:
 
 
 def _probe(
-    model: nn.Module,
-    layers: list[nn.Module],
-    vocabulary: int,
-    *,
-    seed: int = 0,
-    below: bool = False,
+    model: nn.Module, layers: list[nn.Module], *, seed: int = 0, below: bool = False
 ) -> tuple[list[list[_Run]], Any, int]:
     """Runs the probe batch; returns what ran in each layer, the cache, and the axis of the rows.
 
     If `below`, rows are disturbed from the first layer on, but enter their layer as in row 0.
     """
     generator = torch.Generator().manual_seed(seed)
+    vocabulary = int(text_config(model.config).vocab_size)
     row = torch.randint(0, vocabulary, (1, PROBE_TOKENS), generator=generator)
     rows = len(layers) + 2
     tokens = row.repeat(rows, 1).to(input_device(model))
