@@ -445,7 +445,7 @@ def command_in(folder: Path) -> str:
 def ranking_records(
     ranking: Sequence[RankedComponent],
     selected: Sequence[str],
-    off_target_effects: dict[str, float] | None = None,
+    off_target_effects: dict[str, float],
 ) -> list[dict[str, Any]]:
     """Returns a line for each component of a ranking: its statistics and whether it is selected."""
     lines = []
@@ -492,7 +492,7 @@ class Refit(Result, file="refit.json", page="refit.html", verb="broca refit"):
 
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each component, in the order of the ranking."""
-        return ranking_records(self.ranking, self.selected)
+        return ranking_records(self.ranking, self.selected, {})
 
     def terminal(self) -> Iterator[str | Table]:
         """Yields the selection, and the first components of the ranking."""
