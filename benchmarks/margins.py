@@ -39,7 +39,9 @@ def correlations(
             options = TaskOptions(reference=reference)
             benchmarks = load_tasks(model, [task], catalog, options=options)
             run = broca.Run(
-                model, equal_tasks(benchmarks, "locate", items=items, seed=seed), workspace
+                model,
+                equal_tasks(benchmarks, "locate", items=items, seed=seed, limit=None),
+                workspace,
             )
             located = run.tasks.places["locate"]
             places = run.referenced("margin", located, otherwise=None).places[task]

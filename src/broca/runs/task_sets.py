@@ -131,14 +131,11 @@ class TaskSet:
     def notes_of(self, name: str) -> tuple[str, ...]:
         """Notes for the reader on a task and its items."""
         benchmark = self.benchmarks[name]
-        notes = tuple(benchmark.notes)
-        if not benchmark.cut_items:
-            return notes
-        return (
-            *notes,
+        cut = (
             f"{benchmark.cut_items} of {len(benchmark.items)} prompts of {name} were cut from the "
             "left to fit the model's context",
         )
+        return benchmark.notes + cut if benchmark.cut_items else benchmark.notes
 
 
 def claim_tasks(
@@ -225,11 +222,7 @@ def _fresh(
 
 
 def equal_tasks(
-    benchmarks: Mapping[str, Benchmark],
-    *parts: Part,
-    items: int,
-    seed: int,
-    limit: int | None = None,
+    benchmarks: Mapping[str, Benchmark], *parts: Part, items: int, seed: int, limit: int | None
 ) -> TaskSet:
     """Cuts parts of the items of tasks that all have the same role.
 

@@ -46,7 +46,7 @@ def atlas(options: AtlasOptions) -> Atlas:
         names = compared_tasks(options.tasks, gated, opened.catalog)
         budget = atlas_rows(options.rows, len(names))
         benchmarks = load_tasks(gated, names, opened.catalog, options=task_options)
-        tasks = equal_tasks(benchmarks, "locate", items=options.items, seed=seed)
+        tasks = equal_tasks(benchmarks, "locate", items=options.items, seed=seed, limit=None)
         every = np.arange(len(tasks.bank))
         donors = every[:: max(1, len(every) // _DONORS)].tolist()
         run = opened.on(
