@@ -196,11 +196,7 @@ def permutation_test(before: Values, after: Values, *, seed: int | Sequence[int]
 
 
 def paired_test(
-    before: Values,
-    after: Values,
-    *,
-    seed: int | Sequence[int] = 0,
-    aggregate: Aggregate | None = None,
+    before: Values, after: Values, *, seed: int, aggregate: Aggregate | None
 ) -> tuple[str, float]:
     """Returns the test for the metric, and its two-sided p-value.
 
