@@ -15,7 +15,5 @@ def explorer(planted):
     subject = ExplorerSubject(
         "/somewhere/planted", {"needed": ("L0H1",)}, {"L0H1": -0.5}, "effect", ("sorting",)
     )
-    with closing(
-        Explorer(planted, subject, verify=broca.verify, run_options=RunOptions())
-    ) as page_explorer:
+    with closing(Explorer(planted, subject, RunOptions(), verify=broca.verify)) as page_explorer:
         yield page_explorer

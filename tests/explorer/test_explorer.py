@@ -59,9 +59,7 @@ def test_a_verification_shows_no_path(planted, tmp_path):
     found = toy_verification()
     found = replace(found, model=replace(found.model, name=str(tmp_path)))
     subject = ExplorerSubject(str(tmp_path), tasks=("sorting",))
-    with closing(
-        Explorer(planted, subject, verify=lambda *_, **__: found, run_options=RunOptions())
-    ) as page:
+    with closing(Explorer(planted, subject, RunOptions(), verify=lambda *_, **__: found)) as page:
         number = page.verify("sorting", ["L0H0"])["page"]
         assert str(tmp_path) not in page.verification_page(number)
 
@@ -70,7 +68,7 @@ def test_a_set_of_another_model_is_refused(planted):
     """A set with components that the model lacks is refused when the explorer is made."""
     subject = ExplorerSubject("planted", {"needed": ("L77H1",)})
     with pytest.raises(UnknownName):
-        Explorer(planted, subject, verify=None, run_options=RunOptions())
+        Explorer(planted, subject, RunOptions(), verify=None)
 
 
 def test_a_chat_template_is_put_around_the_prompt(explorer, planted, monkeypatch):

@@ -121,24 +121,19 @@ class Explorer:
     Args:
         model: The model, which nothing else may run while the explorer is open.
         subject: Known effects and sets of its components.
+        options: Options of tasks, measuring and the journal.
         verify: The verb `verify`.
-        run_options: Options of tasks, measuring and the journal.
     """
 
     def __init__(
-        self,
-        model: GatedModel,
-        subject: ExplorerSubject,
-        *,
-        verify: Verify,
-        run_options: RunOptions,
+        self, model: GatedModel, subject: ExplorerSubject, options: RunOptions, *, verify: Verify
     ) -> None:
         self.model = model
         self.subject = subject
         for names in subject.sets.values():
             model.components.columns(names)  # refuses a result of another model
-        self._task_options = run_options.task_options
-        self.measurer = Measurer(model.copy(), run_options, verify=verify, tasks=subject.tasks)
+        self._task_options = options.task_options
+        self.measurer = Measurer(model.copy(), options, verify=verify, tasks=subject.tasks)
         self.generator = Generator(model)
         self._verified: list[Verification] = []
 

@@ -83,7 +83,7 @@ def explore(options: ExploreOptions) -> LivePage:
     else:
         stages.enter(f"loading the model {subject.model}")
         gated = load(subject.model, **run_options.model_options.keywords())
-    explorer = Explorer(gated, subject, run_options=run_options, verify=verify)
+    explorer = Explorer(gated, subject, run_options, verify=verify)
     try:
         server = Server(
             explorer, host=options.host, port=options.port, token=token, public=options.public

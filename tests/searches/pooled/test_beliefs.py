@@ -29,7 +29,6 @@ def believing(task, others=None, *, rows=600, noise=0.05, seed=0, k=3, cost=0.01
         return np.array([of(mask) for mask in masks]) + rng.normal(0, noise, len(masks))
 
     columns = np.arange(COUNT)
-    features = Features(columns, columns)
     rows = {("task", "items"): Losses(masks, losses(task), np.arange(len(masks)))}
     if others is not None:
         rows["others", "items"] = Losses(masks, losses(others), len(masks) + np.arange(len(masks)))
@@ -37,7 +36,7 @@ def believing(task, others=None, *, rows=600, noise=0.05, seed=0, k=3, cost=0.01
     measurer = LossMeasurer(problem, 0, 1.0, "probability")
     measurer.losses, measurer.rng = rows, np.random.default_rng(seed)
     beliefs = Beliefs(measurer, cost)
-    beliefs.describe(features)
+    beliefs.describe(Features(columns, columns))
     return beliefs
 
 
