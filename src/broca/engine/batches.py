@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -20,6 +20,9 @@ from broca.tasks.items import Request
 
 WORTH_SHARING = 0.25
 """Minimum share of saved tokens for which `auto` shares a prefix."""
+
+Donors = Mapping[GatePoint, Tensor]
+"""Activations that replace ablated ones, `(donors, width)` for each gate point."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,15 +103,11 @@ class Lane:
         model: The model.
         options: Which work is shared, and the size of batches.
         stop: Decides when a generation ends.
-        donors: Activations that replace ablated ones, `(donors, width)` for each gate point.
+        donors: Activations that replace ablated ones.
     """
 
     def __init__(
-        self,
-        model: GatedModel,
-        options: EngineOptions,
-        stop: StopRule,
-        donors: dict[GatePoint, Tensor],
+        self, model: GatedModel, options: EngineOptions, stop: StopRule, donors: Donors
     ) -> None:
         self.model, self.options, self.stop, self.donors = model, options, stop, donors
         self.budget = Budget(model, options.token_budget)

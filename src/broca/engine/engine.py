@@ -16,13 +16,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from broca.engine.batches import Lane, Work, work_of
+from broca.engine.batches import Donors, Lane, Work, work_of
 from broca.engine.decoder import Decoder
 from broca.engine.reader import Reader, Store, differentiate
 from broca.engine.stop_rule import StopRule, eos_tokens
 from broca.errors import BadLogits
 from broca.measurement import Observation
-from broca.models import GatedModel, GatePoint
+from broca.models import GatedModel
 from broca.options import EngineOptions, ModelOptions
 from broca.tasks.items import Margin, Output, Request
 
@@ -105,8 +105,7 @@ class Engine:
     Args:
         model: The model.
         options: Which work is shared, and the size of batches.
-        donors: Activations that replace ablated ones, `(donors, width)` for each gate point, as
-            from `donor_activations`; zeros if None.
+        donors: Activations that replace ablated ones, as from `donor_activations`; zeros if None.
         on_progress: Called after every batch.
     """
 
@@ -117,7 +116,7 @@ class Engine:
         model: GatedModel,
         options: EngineOptions | None = None,
         *,
-        donors: dict[GatePoint, Tensor] | None = None,
+        donors: Donors | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
         options = options or EngineOptions()
@@ -144,8 +143,8 @@ class Engine:
         return min(lane.budget.tokens for lane in self._lanes)
 
     @property
-    def donors(self) -> dict[GatePoint, Tensor]:
-        """Activations that replace ablated ones, `(donors, width)` for each gate point."""
+    def donors(self) -> Donors:
+        """Activations that replace ablated ones."""
         return self._lanes[0].donors
 
     @property
