@@ -7,12 +7,10 @@ from collections.abc import Callable, Hashable, Sequence
 import numpy as np
 
 from broca.measurement import Floats
+from broca.results.pages.verification import MODES
 from broca.results.verification import SHORTENED, Sample, TaskFailures
 from broca.tasks import Generation, Item, LogLikelihood, Output
 from broca.verification.statistics import Aggregate
-
-MODES = ("repetition", "constant", "empty", "collapse")
-"""Names of the failure modes, as results list them."""
 
 _NGRAM = 3
 _WORDS, _CHARACTERS = 8, 16

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 _BESIDE = 470.0
 """Width of a chart that stands beside the picture of the model."""
 
-_MODES = ("repetition", "constant", "empty", "collapse")
+MODES = ("repetition", "constant", "empty", "collapse")
+"""Names of the failure modes, as results list them."""
 
 
 def verification_tables(verification: Verification) -> dict[str, Table]:
@@ -128,7 +129,7 @@ def failure_table(verification: Verification) -> Table:
     return Table.of(
         "failures", "Share of degenerate outputs, intact → ablated",
         filter(is_listed, verification.failures),
-        Column("task"), Column("items"), *map(shares, _MODES),
+        Column("task"), Column("items"), *map(shares, MODES),
         Column("newly degenerate", "excess", percent),
         Column("with loss of score", "damage", percent, "Only these count as a broken model"),
     )  # fmt: skip
