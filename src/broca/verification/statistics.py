@@ -361,10 +361,7 @@ def norm_matched(
 
 
 def _distinct(
-    draw: Callable[[np.random.Generator], list[int] | None],
-    count: int,
-    size: int,
-    seed: Sequence[int],
+    draw: Callable[[np.random.Generator], list[int] | None], count: int, size: int, seed: list[int]
 ) -> Ints:
     """Draws until there are enough distinct sets, or no new one comes."""
     rng = np.random.default_rng(seed)
