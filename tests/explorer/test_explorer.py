@@ -66,9 +66,8 @@ def test_a_verification_shows_no_path(planted, tmp_path):
 
 def test_a_set_of_another_model_is_refused(planted):
     """A set with components that the model lacks is refused when the explorer is made."""
-    subject = ExplorerSubject("planted", {"needed": ("L77H1",)})
     with pytest.raises(UnknownName):
-        Explorer(planted, subject, RunOptions(), verify=None)
+        Explorer(planted, ExplorerSubject("planted", {"": ("L77H1",)}), RunOptions(), verify=None)
 
 
 def test_a_chat_template_is_put_around_the_prompt(explorer, planted, monkeypatch):

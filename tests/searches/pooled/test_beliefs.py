@@ -32,8 +32,7 @@ def believing(task, others=None, *, rows=600, noise=0.05, seed=0, k=3, cost=0.01
     rows = {("task", "items"): Losses(masks, losses(task), np.arange(len(masks)))}
     if others is not None:
         rows["others", "items"] = Losses(masks, losses(others), len(masks) + np.arange(len(masks)))
-    problem = Problem(COUNT, np.arange(1), k, None, seed)
-    measurer = LossMeasurer(problem, 0, 1.0, "probability")
+    measurer = LossMeasurer(Problem(COUNT, np.arange(1), k, None, seed), 0, 1.0, "probability")
     measurer.losses, measurer.rng = rows, np.random.default_rng(seed)
     beliefs = Beliefs(measurer, cost)
     beliefs.describe(Features(columns, columns))
