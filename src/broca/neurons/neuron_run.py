@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from broca import designs
 from broca.errors import BadInput
-from broca.measurement import Ints, Plan
+from broca.measurement import Bools, Ints, Plan
 from broca.models import GatedModel, NeuronBlock, neuron_blocks, parameters_of_neuron
 from broca.neurons.gradients import IntegratedGradients, ItemScores, steps_of
 from broca.neurons.items import neuron_tasks
@@ -62,12 +63,9 @@ class NeuronModel:
     def __len__(self) -> int:
         return len(self.layers)
 
-    def masks(self, sets: Sequence[Columns]) -> NDArray[np.bool_]:
+    def masks(self, sets: Sequence[Columns]) -> Bools:
         """Returns masks that ablate sets of neurons, `(sets, components)`."""
-        masks = np.zeros((len(sets), len(self.model.components)), dtype=bool)
-        for mask, columns in zip(masks, sets, strict=True):
-            mask[self.gates[columns]] = True
-        return masks
+        return designs.of_sets([self.gates[one] for one in sets], len(self.model.components))
 
     def names(self, columns: Columns) -> list[str]:
         """Returns the names of some neurons, such as `L3N40`."""
