@@ -196,7 +196,7 @@ def permutation_test(before: Values, after: Values, *, seed: int | Sequence[int]
 
 
 def paired_test(
-    before: Values, after: Values, *, seed: int, aggregate: Aggregate | None
+    before: Values, after: Values, *, seed: int | Sequence[int], aggregate: Aggregate | None
 ) -> tuple[str, float]:
     """Returns the test for the metric, and its two-sided p-value.
 
