@@ -81,7 +81,7 @@ def search(
     options: SearchOptions,
     *,
     seed: int,
-    able: Sequence[str] = (),
+    able: Sequence[str] | None = None,
     stage: str = "",
     given: Sequence[int] = (),
     ablated: bool = False,
@@ -94,7 +94,7 @@ def search(
         options: Its budget and settings.
         seed: Seed of the search.
         able: Other tasks that the intact model can do: the search measures no others, which can
-            lose nothing; all if empty.
+            lose nothing; all if None.
         stage: Stage of its progress; by default it names the method.
         given: Columns that are no part of the search.
         ablated: Whether they are ablated in all rows.
@@ -109,7 +109,7 @@ def search(
     record, response = searches.require_method(method), options.response
     accuracy_will_do = response is None and not record.needs_gradients
     places = measured_places(method, run.tasks, options)
-    kept = (run.tasks.task, *(able or run.tasks.others))
+    kept = (run.tasks.task, *(run.tasks.others if able is None else able))
     referenced = run.referenced(
         response or record.response,
         {name: places[name] for name in kept if name in places},
@@ -162,13 +162,12 @@ def repeat(
         again, method, options.search_options, seed=seed, able=able,
         stage="searching again, on other items",
     )  # fmt: skip
-    rows = again.search_rows
     again.finish()
     return Repeat(
         seed=seed,
         selected=tuple(run.model.components.names[column] for column in ranking.selected),
         answer=None if ranking.answer is None else ranking.answer.says,
-        rows=rows,
+        rows=again.search_rows,
     )
 
 
@@ -194,9 +193,8 @@ def alternative(
     _, ranking = search(
         again, method, budget, seed=seed, able=able, stage=stage, given=given, ablated=ablated
     )
-    rows = again.search_rows
     again.finish()
-    return list(ranking.selected), ranking.reason, rows
+    return list(ranking.selected), ranking.reason, again.search_rows
 
 
 def _given(
