@@ -162,5 +162,5 @@ def test_of_several_models_a_later_one_costs_no_rows(small, planted):
 
 def test_a_model_that_can_do_nothing_is_refused(tiny):
     """A model of random weights that fails every shipped task is refused."""
-    with pytest.raises(NothingToLocalize, match="tiny can do none of the 2 tasks"):
+    with pytest.raises(NothingToLocalize, match="tiny is shown to do none of the 2 tasks"):
         reproduce("table2", tiny, tasks="addition,capitals", limit=8)

@@ -113,12 +113,12 @@ def test_the_first_rule_that_fits_decides(changes, label):
         (0.9, 0.0, 0.0, 0.0),  # nobody guesses a generated answer
     ],
 )
-def test_the_part_below_chance_is_an_inverted_preference(before, after, chance, below):
+def test_the_part_below_chance_is_no_lost_skill(before, after, chance, below):
     """A drop below chance begins where guessing ends, and a gain has none; the text says so."""
     drop = lost("pairs", "task", before, after, chance=chance)
     assert drop.below_chance == pytest.approx(below)
     text = verdict_of([drop, *DROPS[1:]]).text
-    assert (f"{100 * below:.1f} of them below chance: an inverted" in text) == (below > 0)
+    assert (f"{100 * below:.1f} of them below chance: noise or" in text) == (below > 0)
 
 
 def test_items_that_would_do_exclude_zero_in_four_of_five_cases():

@@ -81,7 +81,7 @@ class TaskDrop:
 
     @property
     def below_chance(self) -> float:
-        """The part of the drop below chance: an inverted preference instead of lost skill."""
+        """The part of the drop below chance: noise or an inverted preference, not lost skill."""
         if not self.chance:
             return 0.0
         return max(0.0, min(self.before, self.chance) - self.after)

@@ -38,6 +38,10 @@ _FEWEST_FRESH = 8
 NEAR_CHANCE = 0.15
 """Score above chance below which a task has little to lose."""
 
+_ENDLESS = (
+    "if the right answer is there and goes on, end it with `until` (`gen_kwargs` 'until=\\n')"
+)
+
 
 @dataclass(frozen=True, eq=False)
 class TaskSet:
@@ -181,11 +185,9 @@ def claim_tasks(
             name: replace(split, report=tuple(fewer[name].tolist()))
             for name, split in splits.items()
         }
-    parts: dict[Part, Sequence[str]] = {"report": tuple(benchmarks)}
+    parts: dict[Part, Sequence[str]] = {"report": tuple(benchmarks), "locate": (task,)}
     if searched == "all":
         parts |= {"locate": (task, *others), "confirm": (task, *others)}
-    else:
-        parts |= {"locate": (task,)}
     bank, places = lay_out(benchmarks, splits, parts)
     return TaskSet(task, same, others, benchmarks, bank, places, tuple(notes))
 
@@ -466,10 +468,7 @@ def require_ability(
             other = ""
             if "contains" in benchmark.metric_names:
                 other = " or take the `metric` first-word or contains"
-            shown = (
-                "; where the right answer is there and goes on, end it with `until` "
-                f"(`gen_kwargs` 'until=\\n'){other}:" + "".join(lines)
-            )
+            shown = f"; {_ENDLESS}{other}:" + "".join(lines)
         raise NothingToLocalize(
             f"the intact model scores {score:.3f} on '{benchmark.name}' ({benchmark.metric}, "
             f"{items} items){guess}: there is nothing to localize; choose a task that the "
@@ -477,9 +476,14 @@ def require_ability(
         )
 
 
-def at_chance_note(name: str) -> str:
-    """Returns the note on a task that the intact model cannot do."""
-    return f"the intact model is not shown to beat guessing on {name}, which has no loss to show"
+def at_chance_note(trial: Trial, name: str, score: float) -> str:
+    """Returns the note on a task that the intact model is not shown to do."""
+    benchmark = trial.benchmarks[name]
+    endless = f"; {_ENDLESS}" if score == 0 and benchmark.kind == "generate_until" else ""
+    return (
+        f"the intact model scores {score:.3f} on {name} ({len(trial.places[name])} items), not "
+        f"shown to beat guessing ({benchmark.chance:.3f}): no loss can show there{endless}"
+    )
 
 
 def chance_notes(tasks: TaskSet, scores: Mapping[str, float]) -> tuple[str, ...]:
@@ -492,9 +496,8 @@ def chance_notes(tasks: TaskSet, scores: Mapping[str, float]) -> tuple[str, ...]
     notes, trial = [], tasks.trial()
     for name, benchmark in tasks.benchmarks.items():
         room = scores[name] - benchmark.chance
-        if trial.guesses(name, scores[name]):
-            if name != tasks.task:
-                notes.append(at_chance_note(name))
+        if name != tasks.task and trial.guesses(name, scores[name]):
+            notes.append(at_chance_note(trial, name, scores[name]))
         elif benchmark.chance and room < NEAR_CHANCE:
             notes.append(
                 f"{name} scores {scores[name]:.3f} on the intact model, where guessing gives "
@@ -502,7 +505,7 @@ def chance_notes(tasks: TaskSet, scores: Mapping[str, float]) -> tuple[str, ...]
             )
     if tasks.others and not trial.judged(scores).others:
         notes.append(
-            "the intact model can do none of the other tasks, so that nothing shows what only "
-            f"{tasks.task} needs: name others in `others`"
+            "the intact model is shown to do none of the other tasks, so that nothing shows what "
+            f"only {tasks.task} needs: name others in `others`, or give more `rows`, hence items"
         )
     return tuple(notes)

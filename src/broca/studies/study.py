@@ -113,8 +113,8 @@ class Study:
                 usable.append(drop.task)
         if not usable:
             raise NothingToLocalize(
-                f"{self.model.name} can do none of the {len(names)} tasks: choose tasks that it "
-                "can do"
+                f"{self.model.name} is shown to do none of the {len(names)} tasks: choose tasks "
+                "that it can do"
             )
         return tuple(usable)
 

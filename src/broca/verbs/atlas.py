@@ -66,8 +66,8 @@ def atlas(options: AtlasOptions) -> Atlas:
         able = np.array([not trial.guesses(name, scores[name]) for name in names])
         if not able.any():
             raise NothingToLocalize(
-                f"the intact model can do none of the {len(names)} tasks: choose tasks that it "
-                "can do"
+                f"the intact model is shown to do none of the {len(names)} tasks: choose tasks "
+                "that it can do"
             )
         stages.enter(REFERENCES)
         wanted: Any = response or "probability"
@@ -125,7 +125,7 @@ def _assembled(
     for row, name in enumerate(run.tasks.benchmarks):
         notes += run.tasks.notes_of(name)
         if not matrix.usable[row]:
-            notes.append(at_chance_note(name))
+            notes.append(at_chance_note(run.tasks.trial("locate"), name, scores[name]))
     if len(set(matrix.capabilities)) == 1:
         notes.append(
             "all tasks ask for one capability: no component can be specific to one of them"

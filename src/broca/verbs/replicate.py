@@ -173,7 +173,7 @@ class _Repetition:
         held = None if check.specific is None and not why else not why
         return replace(
             blank, ablation=check.kind, drop=check.drop, specific=check.specific, held=held,
-            why="the intact model can do no other task" if held is None else why,
+            why="the intact model is shown to do no other task" if held is None else why,
         )  # fmt: skip
 
     def _small(self, drop: float) -> str:

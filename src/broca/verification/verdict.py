@@ -99,7 +99,7 @@ def _not_compared(found: Verification) -> Verdict | None:
         return None
     none = "no other task was measured"
     if found.roles("at_chance"):
-        none = "the intact model can do no other task"
+        none = "the intact model is shown to do no other task"
     return Verdict(
         "inconclusive",
         f"{_lost(found)}; {none}, so that nothing shows whether they lose it too: name some in "
@@ -283,7 +283,7 @@ def _inverted(drop: TaskDrop) -> str:
     if drop.below_chance <= 0:
         return ""
     below = 100 * drop.below_chance
-    return f", {below:.1f} of them below chance: an inverted preference, not lost skill"
+    return f", {below:.1f} of them below chance: noise or an inverted preference, not lost skill"
 
 
 def _points(interval: Interval) -> str:

@@ -86,7 +86,7 @@ def task_table(verification: Verification) -> Table:
         Column("intact", "before", fixed(3)), Column("ablated", "after", fixed(3)),
         Column("points lost", lambda line: line.interval or line.drop, points),
         Column("below chance", lambda line: line.below_chance or None, points,
-               "Points lost to an inverted preference, not to skill"),
+               "Points lost by noise or an inverted preference, not skill"),
         Column("p", show=p_value), Column("p (Holm)", "p_holm", p_value),
         strong=lambda line: line.role == "task",
     )  # fmt: skip
