@@ -178,7 +178,7 @@ def _example(content: Any, place: str) -> tuple[dict[str, Any], str]:
     except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"{place} is not JSON: {first_line(error)}; correct it") from error
     asks = "answer" if example.get("choices") is None else "choices"
-    for key in ("prompt", asks):
+    for key in ("prompt", "answer") if asks == "answer" else ("prompt", "choices", "label"):
         if example.get(key) is None:
             has = ", ".join(str(name) for name, value in example.items() if value is not None)
             raise BadInput(
@@ -196,7 +196,7 @@ def _example(content: Any, place: str) -> tuple[dict[str, Any], str]:
     if not isinstance(choices, list | tuple) or len(choices) < 2:
         raise BadInput(f"{place}: `choices` must be a list of two or more texts")
     example["choices"] = [_text(choice, "choices", place) for choice in choices]
-    example["label"] = _label(example.get("label"), example["choices"], place)
+    example["label"] = _label(example["label"], example["choices"], place)
     return example, asks
 
 
