@@ -37,8 +37,8 @@ def browser():
 
 
 def _is_error(message):
-    """Returns whether a console message is an error; a reply with status 400 is not."""
-    return message.type == "error" and "400 (Bad Request)" not in message.text
+    """Returns whether a console message is an error; a reply that refuses a request is not."""
+    return message.type == "error" and "status of 4" not in message.text
 
 
 @pytest.fixture

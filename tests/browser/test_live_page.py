@@ -241,7 +241,7 @@ def test_a_set_is_verified(page):
 
 
 def test_the_link_carries_the_state(page, open_page):
-    """The address holds set, scale and prompt, and another tab that opens it shows them."""
+    """The address holds set, scale and prompt; another tab, or this one, shows what a link says."""
     page.click('[data-component="L2H5"]')
     page.locator("#scale").fill("0.5")
     page.fill("#prompt", "sort b a =")
@@ -249,6 +249,10 @@ def test_the_link_carries_the_state(page, open_page):
     again = open_page(page.url)
     assert "1 of 48 at 0.5: L2H5" in again.locator("#off").inner_text()
     assert again.locator("#prompt").input_value() == "sort b a ="
+    again.evaluate("location.hash = 'off=L0H1%2BL9M&scale=7&task=none'")
+    again.locator("#off", has_text="1 of 48 at 2: L0H1").wait_for()
+    assert again.locator("#names-error").inner_text() == "Not on this page, and left out: L9M."
+    again.locator("#tasks-error", has_text="The link's task none is not on this page.").wait_for()
 
 
 def test_two_tabs_have_their_own_sets(page, open_page, live):
@@ -268,11 +272,12 @@ def test_two_tabs_have_their_own_sets(page, open_page, live):
     assert answer.split() == alone.split()
 
 
-def test_an_empty_prompt_is_refused(page):
-    """An empty prompt is refused in one line on the page, and the next prompt is answered."""
-    page.fill("#prompt", "")
-    page.click("#send")
-    page.locator("#error", has_text="prompt is empty").wait_for()
+def test_empty_and_long_prompts_are_refused(page):
+    """Such a prompt is refused in one line on the page, and the next prompt is answered."""
+    for prompt, message in (("", "prompt is empty"), ("sort" * 2**17, "larger than the 256 KiB")):
+        page.fill("#prompt", prompt)
+        page.click("#send")
+        page.locator("#error", has_text=message).wait_for()
     assert answers_of(page, "sort b a =")[0]
 
 

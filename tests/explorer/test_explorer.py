@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 from results.samples import make_atlas, make_result, make_stress
 from simulated import toy_verification
+from tokenizers.processors import TemplateProcessing
 
 from broca.errors import BadInput, BrocaError, UnknownName
 from broca.explorer import Explorer, ExplorerSubject
 from broca.options import RunOptions
-from broca.results.base import ZEROED, AblationInfo
+from broca.results.base import ZEROED, AblationInfo, ModelInfo
 
 
 def test_the_page_has_every_component(explorer, planted):
@@ -65,13 +66,17 @@ def test_a_verification_shows_no_path(planted, tmp_path):
 
 
 def test_a_set_of_another_model_is_refused(planted):
-    """A set with components that the model lacks is refused when the explorer is made."""
+    """Components that the model lacks, and weights of another model, are refused at the start."""
+    subject = ExplorerSubject("planted", {"needed": ("L77H1",)})
     with pytest.raises(UnknownName):
-        Explorer(planted, ExplorerSubject("planted", {"": ("L77H1",)}), RunOptions(), verify=None)
+        Explorer(planted, subject, RunOptions(), verify=None)
+    other = ExplorerSubject("planted", measured=ModelInfo("planted", "abc"))
+    with pytest.raises(BadInput, match="'planted' are not those of the run"):
+        Explorer(planted, other, RunOptions(), verify=None)
 
 
 def test_a_chat_template_is_put_around_the_prompt(explorer, planted, monkeypatch):
-    """A prompt is put into the tokenizer's chat template, unless `chat` is False."""
+    """A prompt is put into the chat template, unless `chat` is False; it has one first token."""
     template = "{% for message in messages %}sort {{ message.content }} ={% endfor %}"
     monkeypatch.setattr(planted.tokenizer, "chat_template", template)
     assert explorer.describe()["chats"]
@@ -83,6 +88,10 @@ def test_a_chat_template_is_put_around_the_prompt(explorer, planted, monkeypatch
     generated = planted.generate("b a", max_new_tokens=4, chat=True)
     assert generated == planted.generate("sort b a =", max_new_tokens=4)
     assert texts[0] != texts[2]
+    bos = TemplateProcessing("<bos> $A", special_tokens=[("<bos>", planted.tokenizer.bos_token_id)])
+    monkeypatch.setattr(planted.tokenizer.backend_tokenizer, "post_processor", bos)
+    asked = [explorer.answer(text, [], chat=False).prompt for text in ("b a", "<bos>b a")]
+    assert asked[0] == asked[1]
 
 
 def test_results_bring_their_model_sets_effects_and_tasks(tmp_path):

@@ -42,13 +42,16 @@ def plain_answer(model, text, new=6):
 
 
 def test_the_model_of_a_run_is_loaded_as_the_run_was(tmp_path):
-    """The recorded options of loading count, such as the number format."""
+    """The recorded options of loading count, such as the number format, and the weights."""
     recorded = LocalizeOptions.of({"model": "planted", "task": "addition", "dtype": "bfloat16"})
     RunFolder.claim(tmp_path, verb="localize", options=recorded, command=["broca"])
-    make_result(model=ModelInfo("planted", "abc")).save(tmp_path)
+    make_result(model=ModelInfo("planted", "")).save(tmp_path)
     stages = []
     broca.chat(tmp_path, on_progress=lambda stage, _: stages.append(stage))
     assert stages[-1].endswith("bfloat16")
+    make_result(model=ModelInfo("planted", "abc")).save(tmp_path)
+    with pytest.raises(BadInput, match="'planted' are not those of the run"):
+        broca.chat(tmp_path)
 
 
 @pytest.mark.parametrize("scale", [0.0, 0.5])
@@ -121,11 +124,16 @@ def test_commands_change_what_is_ablated(model):
     assert "/off NAMES" in talk(model, "/help")[1][""][0]
 
 
-def test_long_conversations_are_cut_from_the_left(model):
-    """A prompt that leaves no room for an answer loses its first tokens."""
-    text = "abc " * 300
-    end = model.tokenizer.decode(model.tokenizer.encode(text)[-(512 - 6) :])
-    assert talk(model, text)[0][0].answers["intact"] == plain_answer(model, end)
+def test_what_does_not_fit_is_forgotten_or_refused(model):
+    """The oldest exchanges are forgotten; lines that are too long or no text are refused."""
+    text, refused = "abc " * 80, ["abc " * 300, "\udcff"]
+    exchanges, written = talk(model, text, text, *refused, "/quit now", "b", system_prompt="Hi")
+    assert exchanges[1].answers["intact"] == plain_answer(model, f"Hi\n{text}")
+    assert len(exchanges) == 2
+    assert (
+        "1,203 tokens with what stands before it, and the model has room for 506" in written[""][0]
+    )
+    assert "not UTF-8" in written[""][1]
 
 
 def test_ctrl_c_ends_the_answer_and_not_the_conversation(model, monkeypatch):

@@ -53,7 +53,7 @@ def test_a_run_brings_its_model_set_and_tasks(tmp_path):
 
 def test_a_result_without_a_command_brings_its_options_too(planted, tmp_path):
     """Kinds of components and task options are those of the result that `save` wrote."""
-    info = replace(make_result().model, name="planted")
+    info = replace(make_result().model, name="planted", fingerprint="")
     saved = make_result(
         model=info, task="sorting", others=(), baseline={"sorting": 1.0}, selected=("L0M",),
         components="heads+mlp", task_options={"system_prompt": "Be brief."},

@@ -4,12 +4,14 @@ import pytest
 from results.samples import make_result
 
 from broca.errors import BadInput, UnknownName
+from broca.results.base import ModelInfo
 from broca.store import Journal
 from broca.stress_tests.patcher import AnswerLogProbs, HeadOutputs
 from broca.verbs.stress import stress
 
 SORTING = ["L3H12", "L0H3", "L3H1", "L0H4"]
 FEW = {"pairs": 16, "sets": 2}
+RETRAINED = make_result(task="sorting", model=ModelInfo("planted", "abc"))
 
 
 @pytest.fixture(scope="module")
@@ -95,9 +97,10 @@ def test_another_question_is_measured(planted, tmp_path):
         ({"heads": SORTING, "family": "leters"}, "did you mean 'letters'"),
         ({"heads": SORTING, "control": ["sum"]}, "did you mean 'sums'"),
         ({"heads": make_result()}, "the run is about task 'adding'"),
+        ({"target": RETRAINED}, "'planted' are not those of the run"),
     ],
 )
 def test_bad_input_is_refused(planted, arguments, message):
-    """Too few pairs, bad heads, unknown families and heads of another task are refused."""
+    """Too few pairs, bad heads, unknown families, another task and other weights are refused."""
     with pytest.raises((BadInput, UnknownName), match=message):
-        stress(planted, **arguments)
+        stress(**{"target": planted, **arguments})

@@ -15,12 +15,12 @@
     body: question === undefined ? undefined : JSON.stringify(question),
     signal,
   });
-  const answered = async (path, question) => {
-    const reply = await ask(path, question);
-    const data = await reply.json();
-    if (!reply.ok) throw new Error(data.error ?? reply.statusText);
-    return data;
+  const accepted = async (reply) => {
+    if (reply.ok) return reply;
+    if (reply.status === 413) throw new Error("This is larger than the 256 KiB that the page takes at once: send less.");
+    throw new Error((await reply.json()).error);
   };
+  const answered = async (path, question) => (await accepted(await ask(path, question))).json();
   const showError = (error, id = "error") => { find(id).textContent = error ? error.message : ""; };
 
   // ---- the set: what is off, and its gate; every change is shown, answered and scored
@@ -205,9 +205,8 @@
     showError();
     find("stop").hidden = false;
     try {
-      const reply = await ask("api/answer", { ...question(), prompt,
-        longest: Number(find("longest").value), chat: find("chat")?.checked ?? false }, mine.signal);
-      if (!reply.ok) throw new Error((await reply.json()).error);
+      const reply = await accepted(await ask("api/answer", { ...question(), prompt,
+        longest: Number(find("longest").value), chat: find("chat")?.checked ?? false }, mine.signal));
       const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
       let partial = "";
       let begun = false; // until the first token, the old answer stays, in grey
@@ -450,6 +449,7 @@
     find("no-tasks").hidden = names.length > 0;
     find("tasks").dataset.ready = "";
     const asked = rowsOfTasks.get(state.get("task") ?? names[0]);
+    if (!asked && names.length) showError(new Error(`The link's task ${state.get("task")} is not on this page.`), "tasks-error");
     if (!find("prompt").value && asked && names.length) { choose(asked); return; }
     chosen = names.length ? asked?.name ?? names[0] : null;
     find("prompt").value ||= "The capital of France is";
@@ -483,7 +483,7 @@
   find("copy").addEventListener("click", () => copied("copy", [...off].join("+")));
   find("link").addEventListener("click", () => copied("link", location.href));
   find("command").addEventListener("click", () => copied("command",
-    `broca verify ${quoted(about.model)} --task ${quoted(chosen ?? "TASK")} --heads ${[...off].join("+")} --scale ${gate} --components ${about.kinds}`));
+    `broca verify ${quoted(about.model)} --task ${quoted(chosen ?? "TASK")} --heads ${[...off].join("+")} --scale ${gate} --components ${about.kinds} ${about.flags}`.trim()));
   find("export").addEventListener("click", () => copied("export",
     `broca export ${quoted(about.model)} --heads ${[...off].join("+")} --scale ${gate} --to DIR`));
   find("json").addEventListener("click", () => {
@@ -500,9 +500,12 @@
     find("known").dataset.key = key();
     find("known").textContent = `The run's verdict: ${about.verdict}`;
   }
-  gate = Number(state.get("scale") ?? 0);
-  const named = state.has("off") ? state.get("off").split(/[+ ]/) : opening;
+  gate = Math.min(2, Math.max(0, Number(state.get("scale")) || 0));
+  const named = state.has("off") ? state.get("off").split(/[+ ]/).filter(Boolean) : opening;
   off = new Set(named.filter((name) => cells.has(name)));
+  const missing = named.filter((name) => !cells.has(name)).join(", ");
+  if (missing) showError(new Error(`Not on this page, and left out: ${missing}.`), "names-error");
+  addEventListener("hashchange", () => location.reload()); // another link in the same tab
   if (about.unit) find("key").textContent = `Colour: ${about.unit} (orange: worse without it).`;
   show();
 })();

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -17,7 +19,7 @@ from broca.known_paths import place_of
 from broca.models import GatedModel, holds_model, kinds_of
 from broca.options import RunOptions
 from broca.results.atlas import Atlas
-from broca.results.base import ZEROED
+from broca.results.base import ZEROED, ModelInfo
 from broca.results.localization import Localization
 from broca.results.pages.charts import Figure
 from broca.results.pages.grid import ComponentGrid, counted
@@ -25,7 +27,7 @@ from broca.results.pages.template import filled
 from broca.results.reading import read
 from broca.results.verification import SHORTENED, Verification
 from broca.runs.run import model_info
-from broca.runs.session import named_heads
+from broca.runs.session import named_heads, require_weights_of
 from broca.tasks import RequestTokenizer, Task
 
 LONGEST = 256
@@ -47,6 +49,7 @@ class ExplorerSubject:
         examples: A prompt of a task and its right answer, which the set loses.
         verdict: What was found of the set; empty if nothing is known.
         made_with: Kinds of components and task options of the result, by their names as options.
+        measured: The model of the result, whose weights the page must have.
     """
 
     model: str
@@ -57,6 +60,7 @@ class ExplorerSubject:
     examples: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     verdict: str = ""
     made_with: Mapping[str, Any] = field(default_factory=dict)
+    measured: ModelInfo | None = None
 
     @classmethod
     def of(cls, model_or_run: str | Path) -> ExplorerSubject:
@@ -77,17 +81,22 @@ class ExplorerSubject:
             sets = {name: result.selected} if result.selected else {}
             found = _found(result.verification)
             made_with = {"components": result.components, **result.task_options}
-            return cls(result.model.name, sets, effects, unit, result.tasks, *found, made_with)
+            shown = (sets, effects, unit, result.tasks, *found, made_with)
+            return cls(result.model.name, *shown, result.model)
         if isinstance(result, Verification):
             sets = {f"verified on {result.task}": result.heads}
             tasks = tuple(line.task for line in result.drops)
             made_with = {"components": kinds_of(map(Component.parse, result.heads))}
-            return cls(result.model.name, sets, {}, "", tasks, *_found(result), made_with)
+            shown = (sets, {}, "", tasks, *_found(result), made_with)
+            return cls(result.model.name, *shown, result.model)
         if isinstance(result, Atlas):
             selected = {task.name: result.selected(task.name) for task in result.tasks}
             sets = {f"needed for {task}": names for task, names in selected.items() if names}
             names = tuple(task.name for task in result.tasks)
-            return cls(result.model.name, sets, tasks=names, made_with={"components": result.kinds})
+            made_with = {"components": result.kinds}
+            return cls(
+                result.model.name, sets, tasks=names, made_with=made_with, measured=result.model
+            )
         raise BadInput(
             f"'{path}' is {result.described()}, which names no components of a model: give a model "
             "or the out folder of `broca localize`, `verify` or `atlas`"
@@ -130,9 +139,12 @@ class Explorer:
     ) -> None:
         self.model = model
         self.subject = subject
+        if subject.measured is not None:
+            require_weights_of(subject.measured, model, advice="name the model itself")
         for names in subject.sets.values():
             model.components.columns(names)  # refuses a result of another model
         self._task_options = options.task_options
+        self._flags = _flags(options)
         self.measurer = Measurer(model.copy(), options, verify=verify, tasks=subject.tasks)
         self.generator = Generator(model)
         self._verified: list[Verification] = []
@@ -153,6 +165,7 @@ class Explorer:
             "verdict": self.subject.verdict,
             "chats": self.chats,
             "kinds": self.model.kinds,
+            "flags": self._flags,
         }
 
     @property
@@ -274,12 +287,27 @@ class Explorer:
     def _tokens(self, prompt: str, chat: bool) -> list[int]:
         if not prompt.strip():
             raise BadInput("the prompt is empty: write something for the model to continue")
-        tokenizer = self.model.tokenizer
+        requests = RequestTokenizer.of(self.model, self._task_options)
         if chat and self.chats:
-            requests = RequestTokenizer.of(self.model, self._task_options)
             text = requests.chat([{"role": "user", "content": prompt}])
-            return list(tokenizer.encode(text, add_special_tokens=False))
-        return list(tokenizer.encode(prompt))
+            return requests.encode(text, special=False)
+        return requests.encode(prompt)
+
+
+def _flags(options: RunOptions) -> str:
+    """Returns how the page loads its model and asks its tasks, as flags of a command."""
+    model = {name: getattr(options.model_options, name) for name in ("revision", "dtype")}
+    given = {name: value for name, value in model.items() if value not in (None, "auto")}
+    words = []
+    for name, value in (given | options.task_options.to_dict()).items():
+        if name in ("reference", "limit"):  # perhaps a function; the page has its own number
+            continue
+        flag = name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{flag}" if value else f"--no-{flag}")
+        else:
+            words += [f"--{flag}", value if isinstance(value, str) else json.dumps(value)]
+    return shlex.join(words)
 
 
 def _scale(scale: float) -> float:

@@ -113,7 +113,7 @@ class Generator:
         with self._lock:
             self._closed = True
             self._questions.put(None)
-        self._thread.join(timeout=30)
+        self._thread.join()
 
     def _work(self) -> None:
         with self._model.in_use(), torch.inference_mode():

@@ -251,7 +251,7 @@ class Measurer:
         with self._lock:
             self._closed = True
             self._jobs.put(None)
-        self._thread.join(timeout=60)
+        self._thread.join()
 
     def _go_on(self, *_: object) -> None:
         """Ends the running job if the page is closing; it is called after every batch."""

@@ -20,6 +20,7 @@ from broca.options import (
     TaskOptions,
 )
 from broca.published import is_published, published_heads
+from broca.results.base import ModelInfo
 from broca.results.localization import Localization
 from broca.results.neurons import NeuronSet
 from broca.results.verification import Verification
@@ -173,6 +174,21 @@ def model_and_heads(
     if isinstance(model, Selected):
         model = model.model.name
     return str(model) if isinstance(model, Path) else model, heads
+
+
+def require_weights_of(measured: ModelInfo, model: GatedModel, *, advice: str) -> None:
+    """Refuses other weights than those of a run; in another number format they are not compared.
+
+    Args:
+        measured: The model of the run.
+        model: The model that stands for it.
+        advice: What to do.
+
+    Raises:
+        BadInput: The weights are others.
+    """
+    if measured.dtype in ("", model.dtype):
+        model.require_measured(measured.fingerprint, of="the run", advice=advice)
 
 
 def require_names(heads: str | Sequence[str]) -> None:

@@ -1,6 +1,6 @@
 """`chat`: a conversation with a model, intact and without some components."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,9 +13,10 @@ from broca.models import GatedModel, greedy
 from broca.options import APPLIED_SETTINGS, ChatOptions, TaskOptions, verb
 from broca.options.running import PromptsRun
 from broca.published import published_heads
+from broca.results.localization import Localization
 from broca.runs.folder import options_of_run
 from broca.runs.progress import Stages
-from broca.runs.session import model_and_heads, model_in_use
+from broca.runs.session import Selected, model_and_heads, model_in_use, require_weights_of
 from broca.tasks import RequestTokenizer
 
 INTACT, ABLATED = "intact", "ablated"
@@ -63,11 +64,12 @@ def chat(options: ChatOptions) -> tuple[Exchange, ...]:
         BrocaError: The model or a component does not exist.
     """
     write = options.write or (lambda voice, text: None)
-    target, heads = model_and_heads(options.target, options.heads)
-    model_options = options.model_options
-    if options.heads is None and isinstance(options.target, str):  # a run, whose model it is
+    found, model_options = options.target, options.model_options
+    if options.heads is None and isinstance(found, str):  # a run, whose model it is
         given = PromptsRun(model_options=model_options)
-        model_options = options_of_run(options.target, given, with_journal=False).model_options
+        model_options = options_of_run(found, given, with_journal=False).model_options
+        found = Localization.read(found)
+    target, heads = model_and_heads(found, options.heads)
     with model_in_use(target, model_options, Stages(options.on_progress)) as model:
         if model.tokenizer is None:
             raise BadInput(f"model '{model.name}' has no tokenizer: a conversation needs one")
@@ -76,12 +78,14 @@ def chat(options: ChatOptions) -> tuple[Exchange, ...]:
                 f"`max_new_tokens` {options.max_new_tokens:,} leaves no room for a prompt: the "
                 f"model reads {model.max_length:,} tokens; lower it"
             )
+        if isinstance(found, Selected):
+            require_weights_of(found.model, model, advice="name the model, and some in `heads`")
         parts = model.gated_parts(published_heads(heads, model), options.scale)
         names = tuple(component.name for component in parts.named)
         conversation = _Conversation(model, options, names)
         write("", f"{conversation.state()}; /help lists the commands, /quit ends")
         for line in map(str, options.lines):
-            if line.strip() == "/quit":
+            if line.startswith("/") and line[1:].split()[:1] == ["quit"]:
                 break
             try:
                 if line.startswith("/"):
@@ -148,32 +152,48 @@ class _Conversation:
         return self.state()
 
     def answer(self, prompt: str, write: Callable[[str, str], None]) -> None:
-        """Answers a prompt in every voice, piece by piece."""
+        """Answers a prompt in every voice, piece by piece.
+
+        Raises:
+            BadInput: The prompt is too long, or no text.
+        """
+        if any("\ud800" <= letter <= "\udfff" for letter in prompt):
+            raise BadInput("this line has bytes that are not UTF-8: write it in UTF-8")
         answers = {}
-        for voice in (INTACT, ABLATED):
+        prompts = {voice: self._tokens(prompt, voice) for voice in (INTACT, ABLATED)}
+        for voice, tokens in prompts.items():
             write(voice, "")  # its turn, even if the answer is empty
-            tokens = self._tokens(prompt, voice)
             with self._model.ablated(self._components if voice == ABLATED else (), self._scale):
                 answers[voice] = self._generated(tokens, partial(write, voice))
         self.exchanges.append(Exchange(prompt, self._components, self._scale, answers))
 
     def _tokens(self, prompt: str, voice: str) -> list[int]:
-        """Returns the tokens of a voice: its history and the prompt, as many as fit."""
-        model, system = self._model, self._options.system_prompt
-        history = [(past.prompt, past.answers.get(voice, "")) for past in self.exchanges]
-        if getattr(model.tokenizer, "chat_template", None):
+        """Returns the tokens of a voice: the prompt after as much of its history as fits."""
+        room = self._model.max_length - self._options.max_new_tokens
+        for first in range(len(self.exchanges) + 1):
+            tokens = self._after(self.exchanges[first:], prompt, voice)
+            if len(tokens) <= room:
+                return tokens
+        raise BadInput(
+            f"this line has {len(tokens):,} tokens with what stands before it, and the model has "
+            f"room for {room:,}: write less, or lower `max_new_tokens`"
+        )
+
+    def _after(self, past: Sequence[Exchange], prompt: str, voice: str) -> list[int]:
+        """Returns the tokens of some exchanges of a voice and of a prompt."""
+        tokenizer, system = self._model.tokenizer, self._options.system_prompt
+        history = [(one.prompt, one.answers.get(voice, "")) for one in past]
+        if getattr(tokenizer, "chat_template", None):
             messages = [{"role": "system", "content": system}] if system else []
             for question, answer in history:
                 messages.append({"role": "user", "content": question})
                 messages.append({"role": "assistant", "content": answer})
             messages.append({"role": "user", "content": prompt})
-            text = RequestTokenizer.of(model, self._template).chat(messages)
-            tokens = list(model.tokenizer.encode(text, add_special_tokens=False))
-        else:
-            lines = [system] if system else []
-            lines += [question + answer for question, answer in history]
-            tokens = list(model.tokenizer.encode("\n".join([*lines, prompt])))
-        return tokens[self._options.max_new_tokens - model.max_length :]
+            text = RequestTokenizer.of(self._model, self._template).chat(messages)
+            return list(tokenizer.encode(text, add_special_tokens=False))
+        lines = [system] if system else []
+        lines += [question + answer for question, answer in history]
+        return list(tokenizer.encode("\n".join([*lines, prompt])))
 
     def _generated(self, tokens: list[int], write: Callable[[str], None]) -> str:
         """Generates with transformers' own loop, which obeys the model's `generation_config`."""

@@ -7,7 +7,13 @@ from broca.results.localization import Localization
 from broca.results.stress_test import StressTest
 from broca.runs.folder import options_of_run
 from broca.runs.run import model_info
-from broca.runs.session import model_and_heads, named_heads, open_run, require_names
+from broca.runs.session import (
+    model_and_heads,
+    named_heads,
+    open_run,
+    require_names,
+    require_weights_of,
+)
 from broca.runs.task_sets import TaskSet
 from broca.stress_tests import properties
 from broca.stress_tests.subject import StressSubject, load_family
@@ -34,6 +40,8 @@ def stress(options: StressOptions) -> StressTest:
     model, heads = model_and_heads(target, heads)
     with open_run(model, run_options) as opened:
         gated, stages = opened.model, opened.stages
+        if isinstance(target, Localization):
+            require_weights_of(target.model, gated, advice="name the model, and some in `heads`")
         subject = StressSubject(
             gated, named_heads(gated, heads), families,
             pairs=options.pairs, sets=options.sets, seed=options.seed,
