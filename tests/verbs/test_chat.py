@@ -1,6 +1,7 @@
 """`broca.chat` answers every line as the intact and as the ablated model; commands change it."""
 
 import copy
+from dataclasses import replace
 
 import pytest
 from independent import plain_generation
@@ -52,6 +53,10 @@ def test_the_model_of_a_run_is_loaded_as_the_run_was(tmp_path):
     make_result(model=ModelInfo("planted", "abc")).save(tmp_path)
     with pytest.raises(BadInput, match="'planted' are not those of the run"):
         broca.chat(tmp_path)
+    found = replace(make_result().verification, model=ModelInfo("planted", ""), heads=("L0H1",))
+    found.save(tmp_path / "verified")
+    (exchange,) = broca.chat(tmp_path / "verified", ["sort b a ="], max_new_tokens=2)
+    assert exchange.components == ("L0H1",)
 
 
 @pytest.mark.parametrize("scale", [0.0, 0.5])

@@ -13,6 +13,7 @@ from journals import totals
 from models.architectures import BY_NAME, make_model
 from models.test_adapters import adapter, logits
 from peft import AutoPeftModelForCausalLM, PeftModel
+from results.samples import make_export
 from safetensors.torch import load_file, save_file
 from tiny import save_tiny, tiny_llama, tiny_tokenizer
 from verbs.run_folders import localize_into
@@ -23,7 +24,8 @@ from broca.exports import folder as export_folder
 from broca.exports import forms
 from broca.exports.factors import factors_of
 from broca.models.checkpoints import shipped_model_folder
-from broca.results.files import write_beside
+from broca.results.export import Export
+from broca.results.files import encode, write_beside
 
 FORMS = ("adapter", "weights", "heads")
 
@@ -219,11 +221,16 @@ def test_bad_input_is_one_line(small, tmp_path, arguments, message):
 
 
 def test_folders_of_others_and_other_weights_are_refused(run, small, tiny, tmp_path):
-    """Foreign folders, other weights and folders without a run are refused."""
+    """Foreign folders, that of the model, other weights and folders without a run are refused."""
     (tmp_path / "README.md").write_text("mine")
     with pytest.raises(BadInput, match="holds other files"):
         broca.export(small, tmp_path, heads="L0H1")
     assert (tmp_path / "README.md").read_text() == "mine"
+    base = save_tiny(tmp_path / "base")
+    (base / Export.FILE).write_text(encode(make_export()))
+    for model in (str(base), broca.load(base)):
+        with pytest.raises(BadInput, match="holds the model itself"):
+            broca.export(model, base, heads="L0H1", kind="heads")
     with pytest.raises(BadInput, match="are not those of the result"):
         broca.export(tiny, tmp_path / "out", heads=broca.read(run))
     with pytest.raises(BadInput, match="is not a folder of a run"):

@@ -12,17 +12,16 @@ from broca.components import Component
 from broca.engine import Ablation
 from broca.errors import BadInput, UnsupportedModel
 from broca.known_paths import place_of
-from broca.models import GatedModel, GatePoint, holds_model, kinds_of
+from broca.models import GatedModel, GatePoint, adapter_in, kinds_of
 from broca.options import ModelOptions, TaskOptions
 from broca.published import is_published, published_heads
 from broca.results.base import ZEROED, AblationInfo
 from broca.results.export import Form, HeldOut
 from broca.results.localization import Localization
-from broca.results.reading import read
 from broca.results.verification import Verification
 from broca.runs.folder import with_recorded
 from broca.runs.run import Run
-from broca.runs.session import Selected, model_and_heads
+from broca.runs.session import Selected, model_and_heads, selected_in
 from broca.tasks import Task
 
 Means = Mapping[GatePoint, Tensor]
@@ -76,7 +75,7 @@ class ExportRequest:
             UnsupportedModel: The form cannot express the ablation.
         """
         if heads is None and not isinstance(target, GatedModel | Selected):
-            target = _read(target)
+            target = selected_in(target)
         given = target if heads is None else heads
         result = next((one for one in (given, target) if isinstance(one, Selected)), None)
         model, names = model_and_heads(target, heads)
@@ -90,6 +89,16 @@ class ExportRequest:
     def base_name(self) -> str | None:
         """Name from which the model is loaded; None for a model in memory."""
         return self.model.source if isinstance(self.model, GatedModel) else self.model
+
+    def places(self) -> set[Path]:
+        """Returns the folders of the model and of the base of its adapter."""
+        model = self.model
+        names = (
+            [model] if isinstance(model, str) else [model.source, model.model.config.name_or_path]
+        )
+        found = [place_of(name) for name in names if name]
+        bases = [adapter.base for place in found if (adapter := adapter_in(place)) is not None]
+        return {place.resolve() for place in (*found, *map(place_of, bases))}
 
     def names(self, model: GatedModel) -> tuple[str, ...]:
         """Returns the distinct names of the components.
@@ -240,24 +249,3 @@ def _ablation_of(result: Selected | None, form: Form, scale: float | None) -> Ab
             "weights, or give a `scale`, such as 0"
         )
     return ablation
-
-
-def _read(path: str | Path) -> Selected:
-    """Reads the result in the folder of a run.
-
-    Raises:
-        BadInput: The folder contains no result with components to export.
-    """
-    place = place_of(path)
-    if not place.exists() or holds_model(place):
-        raise BadInput(
-            f"'{path}' is not a folder of a run, and no components are named: give `heads` such as "
-            "L0H4+L1H8"
-        )
-    result = read(place)
-    if not isinstance(result, Selected):
-        raise BadInput(
-            f"{result.described()} names no components to export: give a localization, a "
-            "verification or a neuron set"
-        )
-    return result

@@ -10,7 +10,8 @@ from pathlib import Path
 from broca.components import Component
 from broca.engine import Ablation
 from broca.errors import BadInput
-from broca.models import GatedModel, load
+from broca.known_paths import place_of
+from broca.models import GatedModel, holds_model, load
 from broca.options import (
     AblationOptions,
     ExecutorOptions,
@@ -23,6 +24,7 @@ from broca.published import is_published, published_heads
 from broca.results.base import ModelInfo
 from broca.results.localization import Localization
 from broca.results.neurons import NeuronSet
+from broca.results.reading import read
 from broca.results.verification import Verification
 from broca.runs.progress import Stages
 from broca.runs.run import DATE, Run
@@ -156,8 +158,7 @@ def model_and_heads(
     """Returns the model and the heads of a verb; a result can stand for both.
 
     Args:
-        model: A model, its name, a result, or the folder of a localization; these stand for their
-            model.
+        model: A model, its name, a result or its folder; these stand for their model.
         heads: Names, a result, which stands for its selection, or None for that of `model`.
 
     Raises:
@@ -166,7 +167,7 @@ def model_and_heads(
     if heads is None:
         if isinstance(model, GatedModel):
             raise BadInput("no heads are named: give `heads` such as L0H4+L1H8")
-        model = heads = model if isinstance(model, Selected) else Localization.read(model)
+        model = heads = model if isinstance(model, Selected) else selected_in(model)
     if isinstance(heads, Selected):
         if not heads.selected:
             raise BadInput(f"the run on task '{heads.task}' selected nothing: name some in `heads`")
@@ -174,6 +175,27 @@ def model_and_heads(
     if isinstance(model, Selected):
         model = model.model.name
     return str(model) if isinstance(model, Path) else model, heads
+
+
+def selected_in(path: str | Path) -> Selected:
+    """Reads the result in the folder of a run.
+
+    Raises:
+        BadInput: The folder contains no result that names components.
+    """
+    place = place_of(path)
+    if not place.exists() or holds_model(place):
+        raise BadInput(
+            f"'{path}' is not a folder of a run, and no components are named: give `heads` such as "
+            "L0H4+L1H8"
+        )
+    result = read(place)
+    if not isinstance(result, Selected):
+        raise BadInput(
+            f"{result.described()} names no set of components: give a localization, a verification "
+            "or a neuron set, or name some in `heads`"
+        )
+    return result
 
 
 def require_weights_of(measured: ModelInfo, model: GatedModel, *, advice: str) -> None:

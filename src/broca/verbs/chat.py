@@ -13,10 +13,15 @@ from broca.models import GatedModel, greedy
 from broca.options import APPLIED_SETTINGS, ChatOptions, TaskOptions, verb
 from broca.options.running import PromptsRun
 from broca.published import published_heads
-from broca.results.localization import Localization
 from broca.runs.folder import options_of_run
 from broca.runs.progress import Stages
-from broca.runs.session import Selected, model_and_heads, model_in_use, require_weights_of
+from broca.runs.session import (
+    Selected,
+    model_and_heads,
+    model_in_use,
+    require_weights_of,
+    selected_in,
+)
 from broca.tasks import RequestTokenizer
 
 INTACT, ABLATED = "intact", "ablated"
@@ -68,7 +73,7 @@ def chat(options: ChatOptions) -> tuple[Exchange, ...]:
     if options.heads is None and isinstance(found, str):  # a run, whose model it is
         given = PromptsRun(model_options=model_options)
         model_options = options_of_run(found, given, with_journal=False).model_options
-        found = Localization.read(found)
+        found = selected_in(found)
     target, heads = model_and_heads(found, options.heads)
     with model_in_use(target, model_options, Stages(options.on_progress)) as model:
         if model.tokenizer is None:

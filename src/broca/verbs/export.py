@@ -37,6 +37,11 @@ def export(options: ExportOptions) -> Export:
     others = [path for path in folder.iterdir() if not path.name.startswith(folders.PART)]
     if others and not (folder / Export.FILE).is_file():
         raise BadInput(f"`to` '{options.to}' holds other files: choose a new folder")
+    if folder.resolve() in request.places():
+        raise BadInput(
+            f"`to` '{options.to}' holds the model itself, whose files the export would replace: "
+            "choose a new folder"
+        )
     stages = Stages(run_options.on_progress)
     run_options = replace(run_options, model_options=request.loading(run_options.model_options))
     with folders.unpublished(folder) as part:
