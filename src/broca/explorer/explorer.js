@@ -480,10 +480,15 @@
     find(id).textContent = "Copied";
     setTimeout(() => { find(id).innerHTML = before; }, 1200);
   };
+  const asked = () => Object.entries(about.asked) // how the page asks its tasks
+    .filter(([name, value]) => value !== null && value !== "auto" && name !== "limit" && name !== "reference")
+    .map(([name, value]) => ({ flag: name.replaceAll("_", "-"), value }))
+    .map(({ flag, value }) => (typeof value === "boolean" ? ` --${value ? "" : "no-"}${flag}`
+      : ` --${flag} ${quoted(typeof value === "string" ? value : JSON.stringify(value))}`)).join("");
   find("copy").addEventListener("click", () => copied("copy", [...off].join("+")));
   find("link").addEventListener("click", () => copied("link", location.href));
   find("command").addEventListener("click", () => copied("command",
-    `broca verify ${quoted(about.model)} --task ${quoted(chosen ?? "TASK")} --heads ${[...off].join("+")} --scale ${gate} --components ${about.kinds} ${about.flags}`.trim()));
+    `broca verify ${quoted(about.model)} --task ${quoted(chosen ?? "TASK")} --heads ${[...off].join("+")} --scale ${gate} --components ${about.kinds}${asked()}`));
   find("export").addEventListener("click", () => copied("export",
     `broca export ${quoted(about.model)} --heads ${[...off].join("+")} --scale ${gate} --to DIR`));
   find("json").addEventListener("click", () => {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -81,26 +79,23 @@ class ExplorerSubject:
             sets = {name: result.selected} if result.selected else {}
             found = _found(result.verification)
             made_with = {"components": result.components, **result.task_options}
-            shown = (sets, effects, unit, result.tasks, *found, made_with)
-            return cls(result.model.name, *shown, result.model)
-        if isinstance(result, Verification):
+            subject = cls("", sets, effects, unit, result.tasks, *found, made_with)
+        elif isinstance(result, Verification):
             sets = {f"verified on {result.task}": result.heads}
             tasks = tuple(line.task for line in result.drops)
             made_with = {"components": kinds_of(map(Component.parse, result.heads))}
-            shown = (sets, {}, "", tasks, *_found(result), made_with)
-            return cls(result.model.name, *shown, result.model)
-        if isinstance(result, Atlas):
+            subject = cls("", sets, {}, "", tasks, *_found(result), made_with)
+        elif isinstance(result, Atlas):
             selected = {task.name: result.selected(task.name) for task in result.tasks}
             sets = {f"needed for {task}": names for task, names in selected.items() if names}
             names = tuple(task.name for task in result.tasks)
-            made_with = {"components": result.kinds}
-            return cls(
-                result.model.name, sets, tasks=names, made_with=made_with, measured=result.model
+            subject = cls("", sets, tasks=names, made_with={"components": result.kinds})
+        else:
+            raise BadInput(
+                f"'{path}' is {result.described()}, which names no components of a model: give a "
+                "model or the out folder of `broca localize`, `verify` or `atlas`"
             )
-        raise BadInput(
-            f"'{path}' is {result.described()}, which names no components of a model: give a model "
-            "or the out folder of `broca localize`, `verify` or `atlas`"
-        )
+        return replace(subject, model=result.model.name, measured=result.model)
 
     @property
     def shown_name(self) -> str:
@@ -139,12 +134,13 @@ class Explorer:
     ) -> None:
         self.model = model
         self.subject = subject
-        if subject.measured is not None:
-            require_weights_of(subject.measured, model, advice="name the model itself")
+        require_weights_of(subject.measured, model)
         for names in subject.sets.values():
             model.components.columns(names)  # refuses a result of another model
         self._task_options = options.task_options
-        self._flags = _flags(options)
+        loading = options.model_options
+        self._asked = {"revision": loading.revision, "dtype": loading.dtype}
+        self._asked |= options.task_options.to_dict()
         self.measurer = Measurer(model.copy(), options, verify=verify, tasks=subject.tasks)
         self.generator = Generator(model)
         self._verified: list[Verification] = []
@@ -165,7 +161,7 @@ class Explorer:
             "verdict": self.subject.verdict,
             "chats": self.chats,
             "kinds": self.model.kinds,
-            "flags": self._flags,
+            "asked": self._asked,
         }
 
     @property
@@ -292,22 +288,6 @@ class Explorer:
             text = requests.chat([{"role": "user", "content": prompt}])
             return requests.encode(text, special=False)
         return requests.encode(prompt)
-
-
-def _flags(options: RunOptions) -> str:
-    """Returns how the page loads its model and asks its tasks, as flags of a command."""
-    model = {name: getattr(options.model_options, name) for name in ("revision", "dtype")}
-    given = {name: value for name, value in model.items() if value not in (None, "auto")}
-    words = []
-    for name, value in (given | options.task_options.to_dict()).items():
-        if name in ("reference", "limit"):  # perhaps a function; the page has its own number
-            continue
-        flag = name.replace("_", "-")
-        if isinstance(value, bool):
-            words.append(f"--{flag}" if value else f"--no-{flag}")
-        else:
-            words += [f"--{flag}", value if isinstance(value, str) else json.dumps(value)]
-    return shlex.join(words)
 
 
 def _scale(scale: float) -> float:

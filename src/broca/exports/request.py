@@ -78,7 +78,7 @@ class ExportRequest:
             target = selected_in(target)
         given = target if heads is None else heads
         result = next((one for one in (given, target) if isinstance(one, Selected)), None)
-        model, names = model_and_heads(target, heads)
+        model, names, _ = model_and_heads(target, heads)
         components = names if isinstance(names, str) else tuple(names)
         if items is None and isinstance(result, Localization):
             items = result.search.items

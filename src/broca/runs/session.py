@@ -154,8 +154,8 @@ def ablation_of(options: AblationOptions, seed: int) -> Ablation:
 
 def model_and_heads(
     model: str | Path | GatedModel | Selected, heads: str | Sequence[str] | Selected | None
-) -> tuple[str | GatedModel, str | Sequence[str]]:
-    """Returns the model and the heads of a verb; a result can stand for both.
+) -> tuple[str | GatedModel, str | Sequence[str], ModelInfo | None]:
+    """Returns the model and the heads of a verb, and the model of the result that stands for it.
 
     Args:
         model: A model, its name, a result or its folder; these stand for their model.
@@ -173,8 +173,8 @@ def model_and_heads(
             raise BadInput(f"the run on task '{heads.task}' selected nothing: name some in `heads`")
         heads = tuple(one if isinstance(one, str) else one.name for one in heads.selected)
     if isinstance(model, Selected):
-        model = model.model.name
-    return str(model) if isinstance(model, Path) else model, heads
+        return model.model.name, heads, model.model
+    return str(model) if isinstance(model, Path) else model, heads, None
 
 
 def selected_in(path: str | Path) -> Selected:
@@ -198,19 +198,18 @@ def selected_in(path: str | Path) -> Selected:
     return result
 
 
-def require_weights_of(measured: ModelInfo, model: GatedModel, *, advice: str) -> None:
+def require_weights_of(measured: ModelInfo | None, model: GatedModel) -> None:
     """Refuses other weights than those of a run; in another number format they are not compared.
 
     Args:
-        measured: The model of the run.
+        measured: The model of the run; None without a run.
         model: The model that stands for it.
-        advice: What to do.
 
     Raises:
         BadInput: The weights are others.
     """
-    if measured.dtype in ("", model.dtype):
-        model.require_measured(measured.fingerprint, of="the run", advice=advice)
+    if measured is not None and measured.dtype in ("", model.dtype):
+        model.require_measured(measured.fingerprint, of="the run", advice="name the model itself")
 
 
 def require_names(heads: str | Sequence[str]) -> None:

@@ -15,13 +15,7 @@ from broca.options.running import PromptsRun
 from broca.published import published_heads
 from broca.runs.folder import options_of_run
 from broca.runs.progress import Stages
-from broca.runs.session import (
-    Selected,
-    model_and_heads,
-    model_in_use,
-    require_weights_of,
-    selected_in,
-)
+from broca.runs.session import model_and_heads, model_in_use, require_weights_of
 from broca.tasks import RequestTokenizer
 
 INTACT, ABLATED = "intact", "ablated"
@@ -69,12 +63,11 @@ def chat(options: ChatOptions) -> tuple[Exchange, ...]:
         BrocaError: The model or a component does not exist.
     """
     write = options.write or (lambda voice, text: None)
-    found, model_options = options.target, options.model_options
-    if options.heads is None and isinstance(found, str):  # a run, whose model it is
+    target, heads, measured = model_and_heads(options.target, options.heads)
+    model_options = options.model_options
+    if options.heads is None and isinstance(options.target, str):  # a run, whose model it is
         given = PromptsRun(model_options=model_options)
-        model_options = options_of_run(found, given, with_journal=False).model_options
-        found = selected_in(found)
-    target, heads = model_and_heads(found, options.heads)
+        model_options = options_of_run(options.target, given, with_journal=False).model_options
     with model_in_use(target, model_options, Stages(options.on_progress)) as model:
         if model.tokenizer is None:
             raise BadInput(f"model '{model.name}' has no tokenizer: a conversation needs one")
@@ -83,8 +76,7 @@ def chat(options: ChatOptions) -> tuple[Exchange, ...]:
                 f"`max_new_tokens` {options.max_new_tokens:,} leaves no room for a prompt: the "
                 f"model reads {model.max_length:,} tokens; lower it"
             )
-        if isinstance(found, Selected):
-            require_weights_of(found.model, model, advice="name the model, and some in `heads`")
+        require_weights_of(measured, model)
         parts = model.gated_parts(published_heads(heads, model), options.scale)
         names = tuple(component.name for component in parts.named)
         conversation = _Conversation(model, options, names)

@@ -35,13 +35,11 @@ def export(options: ExportOptions) -> Export:
     checked = request.checked_task(options.task) if options.check else None
     folder = check_out_folder(options.to)
     others = [path for path in folder.iterdir() if not path.name.startswith(folders.PART)]
-    if others and not (folder / Export.FILE).is_file():
-        raise BadInput(f"`to` '{options.to}' holds other files: choose a new folder")
+    holds = "other files" if others and not (folder / Export.FILE).is_file() else ""
     if folder.resolve() in request.places():
-        raise BadInput(
-            f"`to` '{options.to}' holds the model itself, whose files the export would replace: "
-            "choose a new folder"
-        )
+        holds = "the model itself"
+    if holds:
+        raise BadInput(f"`to` '{options.to}' holds {holds}: choose a new folder")
     stages = Stages(run_options.on_progress)
     run_options = replace(run_options, model_options=request.loading(run_options.model_options))
     with folders.unpublished(folder) as part:

@@ -37,11 +37,10 @@ def stress(options: StressOptions) -> StressTest:
     claim = target if heads is None else heads
     if isinstance(claim, Localization):
         families[0].require_task(claim.task)
-    model, heads = model_and_heads(target, heads)
+    model, heads, measured = model_and_heads(target, heads)
     with open_run(model, run_options) as opened:
         gated, stages = opened.model, opened.stages
-        if isinstance(target, Localization):
-            require_weights_of(target.model, gated, advice="name the model, and some in `heads`")
+        require_weights_of(measured, gated)
         subject = StressSubject(
             gated, named_heads(gated, heads), families,
             pairs=options.pairs, sets=options.sets, seed=options.seed,
