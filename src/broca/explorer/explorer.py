@@ -137,10 +137,8 @@ class Explorer:
         require_weights_of(subject.measured, model)
         for names in subject.sets.values():
             model.components.columns(names)  # refuses a result of another model
-        self._task_options = options.task_options
-        loading = options.model_options
-        self._asked = {"revision": loading.revision, "dtype": loading.dtype}
-        self._asked |= options.task_options.to_dict()
+        self._task_options, loading = options.task_options, options.model_options
+        self._loading = {"revision": loading.revision, "dtype": loading.dtype}
         self.measurer = Measurer(model.copy(), options, verify=verify, tasks=subject.tasks)
         self.generator = Generator(model)
         self._verified: list[Verification] = []
@@ -161,7 +159,7 @@ class Explorer:
             "verdict": self.subject.verdict,
             "chats": self.chats,
             "kinds": self.model.kinds,
-            "asked": self._asked,
+            "asked": self._loading | self._task_options.to_dict(),
         }
 
     @property

@@ -12,7 +12,7 @@ from broca.components import Component
 from broca.engine import Ablation
 from broca.errors import BadInput, UnsupportedModel
 from broca.known_paths import place_of
-from broca.models import GatedModel, GatePoint, adapter_in, kinds_of
+from broca.models import GatedModel, GatePoint, kinds_of
 from broca.options import ModelOptions, TaskOptions
 from broca.published import is_published, published_heads
 from broca.results.base import ZEROED, AblationInfo
@@ -90,15 +90,12 @@ class ExportRequest:
         """Name from which the model is loaded; None for a model in memory."""
         return self.model.source if isinstance(self.model, GatedModel) else self.model
 
-    def places(self) -> set[Path]:
-        """Returns the folders of the model and of the base of its adapter."""
+    def lies_in(self, folder: Path) -> bool:
+        """Returns whether the model was loaded from a folder."""
         model = self.model
-        names = (
-            [model] if isinstance(model, str) else [model.source, model.model.config.name_or_path]
-        )
-        found = [place_of(name) for name in names if name]
-        bases = [adapter.base for place in found if (adapter := adapter_in(place)) is not None]
-        return {place.resolve() for place in (*found, *map(place_of, bases))}
+        loaded = "" if isinstance(model, str) else model.model.config.name_or_path
+        names = (self.base_name, loaded)
+        return any(place_of(name).resolve() == folder.resolve() for name in names if name)
 
     def names(self, model: GatedModel) -> tuple[str, ...]:
         """Returns the distinct names of the components.

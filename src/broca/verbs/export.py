@@ -36,7 +36,7 @@ def export(options: ExportOptions) -> Export:
     folder = check_out_folder(options.to)
     others = [path for path in folder.iterdir() if not path.name.startswith(folders.PART)]
     holds = "other files" if others and not (folder / Export.FILE).is_file() else ""
-    if folder.resolve() in request.places():
+    if request.lies_in(folder):
         holds = "the model itself"
     if holds:
         raise BadInput(f"`to` '{options.to}' holds {holds}: choose a new folder")
