@@ -10,16 +10,6 @@ from broca.errors import BadInput, TaskUnusable
 from broca.tasks import RequestTokenizer
 
 
-def test_what_does_not_fit_is_cut_from_the_left():
-    """Prompts are cut from the left to fit the context, with room for generated tokens."""
-    short = RequestTokenizer(tiny_tokenizer(), max_length=8)
-    request = short.loglikelihood("0123456789", "ab")
-    assert (len(request.context) + len(request.continuation), request.cut) == (9, 3)
-    assert tiny_tokenizer().decode(request.context) == "3456789"
-    (generation,) = short.requests(instance("generate_until", ("0123456789", {"max_gen_toks": 3})))
-    assert (tiny_tokenizer().decode(generation.context), generation.cut) == ("56789", 5)
-
-
 def instance(kind, arguments):
     """Returns a request of lm-eval."""
     return Instance(kind, {}, arguments, 0, metadata=("task", 3, 1))

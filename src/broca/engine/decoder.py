@@ -156,7 +156,7 @@ class Decoder:
         self._lane.tokens += len(tokens)
         self._ended.add(decoding.position)
         text = self._lane.stop.text(tokens, decoding.request.stop)
-        self._store([(decoding.position, Generation(text, len(tokens)))])
+        self._store([(decoding.position, Generation(text, len(tokens), tokens[0]))])
 
     def _plain_batches(self, waiting: deque[Work]) -> Iterator[Batch]:
         """Yields batches of rows that it takes from those that wait."""

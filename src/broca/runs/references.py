@@ -83,11 +83,11 @@ def with_model_answers(
         return bank
     plan = Plan.crossed(designs.intact(components), np.array(unanswered, dtype=np.intp))
     texts: dict[str, dict[int, str]] = {bank[position][0].name: {} for position in unanswered}
-    for position, outputs in zip(unanswered, answer(plan), strict=True):
+    for position, (output, *_) in zip(unanswered, answer(plan), strict=True):
         benchmark, item = bank[position]
-        for output in outputs:
-            if isinstance(output, Generation) and benchmark.right(item, output.text):
-                texts[benchmark.name][item.number] = output.text
+        if isinstance(output, Generation) and benchmark.right(item, output.text):
+            text = benchmark.own_answer(item, output.text, output.first)
+            texts[benchmark.name][item.number] = text
     benchmarks = {benchmark.name: benchmark for benchmark, _ in bank}
     benchmarks |= {name: benchmarks[name].answered(answers) for name, answers in texts.items()}
     return [(benchmarks[benchmark.name], item) for benchmark, item in bank]

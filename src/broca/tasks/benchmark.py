@@ -217,6 +217,22 @@ class Benchmark:
         """Whether `text` is a right answer to a generation item."""
         return self._documents[item.number].accepts(text)
 
+    def own_answer(self, item: Item, text: str, first: int) -> str:
+        """Returns a generated text as it goes on from its prompt.
+
+        Decoders of many tokenizers remove the space before the first word of a text.
+
+        Args:
+            item: One of this task's items.
+            text: The text.
+            first: Its first token.
+        """
+        for way in (text, f" {text}"):
+            request = self._forced(self._documents[item.number], way)
+            if request is not None and request.continuation[0] == first:
+                return way
+        return text
+
     @property
     def wants_own_answers(self) -> bool:
         """Whether margins use the model's own answers, which are not generated yet."""

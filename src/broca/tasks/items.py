@@ -71,10 +71,12 @@ class Generation:
     Attributes:
         text: The decoded text up to the first stop string.
         tokens: Number of generated tokens.
+        first: The first of them; -1 if it is not known.
     """
 
     text: str
     tokens: int
+    first: int = -1
 
 
 Output = LogLikelihood | Generation
