@@ -49,21 +49,18 @@ class StopRule:
 
     def _tokens_that_may_complete(self, stop: tuple[str, ...]) -> frozenset[int]:
         last = {text[-1] for text in stop}
-        every = range(len(self._tokenizer))
-        texts = ((token, self._tokenizer.decode([token])) for token in every)
-        neutral = (token for token, text in texts if text.strip() and not last & set(text))
-        before = next(neutral, None)
-        if before is None or any(ord(character) > 127 for character in last):
+        every = sorted(self._tokenizer.get_vocab().values())  # numbers may be left out
+        if any(ord(character) > 127 for character in last):
             return frozenset(every)  # the character may be spread over several byte tokens
         # not alone: decoders strip the space of a first token
-        pairs = self._tokenizer.batch_decode([[before, token] for token in every])
-        return frozenset(token for token, text in enumerate(pairs) if last & set(text))
+        texts = self._tokenizer.batch_decode([[token, token] for token in every])
+        return frozenset(
+            token for token, text in zip(every, texts, strict=True) if last & set(text)
+        )
 
 
 def eos_tokens(model: GatedModel) -> list[int]:
     """Returns the end-of-sequence tokens that generation with transformers uses."""
     own = getattr(model.model.generation_config, "eos_token_id", None)
     configured = model.tokenizer.eos_token_id if own is None else own
-    if configured is None:
-        return []
-    return [configured] if isinstance(configured, int) else list(configured)
+    return [configured] if isinstance(configured, int) else list(configured or ())
