@@ -46,14 +46,21 @@ def logits(model, tokens=TOKENS):
         return model(input_ids=tokens).logits
 
 
+@pytest.mark.parametrize(
+    "added", [{}, {"modules_to_save": ["embed_tokens"]}, {"trainable_token_indices": [259]}]
+)
 @pytest.mark.parametrize("merge", [True, False])
-def test_a_folder_with_an_adapter_is_its_base_with_it(base, tmp_path, merge):
-    """Logits are PEFT's, and a gated head equals zeroed columns of the merged weights."""
-    expected = adapter(base, tmp_path)
+def test_a_folder_with_an_adapter_is_its_base_with_it(base, tmp_path, merge, added):
+    """Logits are PEFT's, of added tokens too, and a gated head equals zeroed columns."""
+    model = tiny_llama()
+    model.resize_token_embeddings(260 if added else 258)
+    expected = adapter(base, tmp_path, model, **added)
     gated = load(str(tmp_path), device="cpu", components="heads+mlp", merge_adapter=merge)
     assert all(check.passed for check in self_test(gated))
-    torch.testing.assert_close(logits(gated.model), logits(expected), atol=1e-5, rtol=1e-5)
-    assert (logits(expected) - logits(tiny_llama())).abs().max() > 1e-2
+    asked = torch.tensor([[*range(2, 12), gated.vocabulary - 1]])
+    found = logits(gated.model, asked)
+    torch.testing.assert_close(found, logits(expected, asked), atol=1e-5, rtol=1e-5)
+    assert (logits(expected)[..., :258] - logits(tiny_llama())).abs().max() > 1e-2
     edited = zeroed_by_hand(expected.merge_and_unload(), [(1, 2)])
     with gated.ablated("L1H2"):
         ablated = logits(gated.model)

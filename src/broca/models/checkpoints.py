@@ -9,7 +9,7 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -21,7 +21,7 @@ from urllib.request import getproxies
 
 import huggingface_hub
 import torch
-from torch import nn
+from torch import Tensor, nn
 from transformers import AutoConfig, AutoTokenizer
 from transformers.utils import find_adapter_config_file
 
@@ -40,9 +40,6 @@ from broca.models.gguf_files import GGUFFile, gguf_place
 from broca.options import OFFLINE, ModelOptions
 
 _ADAPTER = "adapter_config.json"
-
-_SHARED = ("vblora_vector_bank", "prompt_encoder", ".tinylora_v.", ".unilora_theta_d.")
-"""Tensors that PEFT saves once and has in every layer, or does not save."""
 
 _ADAPTER_S = 120.0
 """Maximum time for putting an adapter on its base."""
@@ -244,23 +241,25 @@ def with_adapter(
     peft = require_peft()
     try:
         with time_limit(_ADAPTER_S, f"adapter '{adapter.place}'"):  # its file has patterns of names
+            weights = peft.load_peft_weights(adapter.place, device="cpu", **where)
+            _resize(base, weights)
             adapted = peft.PeftModel.from_pretrained(base, adapter.place, **where)
-            # reads them again: `from_pretrained` only warns of what is missing
-            report = peft.set_peft_model_state_dict(
-                adapted, peft.load_peft_weights(adapter.place, device="cpu", **where)
-            )
+            # once more: `from_pretrained` only warns of what is missing
+            report = peft.set_peft_model_state_dict(adapted, weights)
     except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
         raise BadInput(
             f"adapter '{adapter.place}' could not be put on '{adapter.base}': {first_line(error)}; "
             "check that this is the base that it was trained on"
         ) from error
     inner = unwrapped(adapted)
+    # what layers share is saved once, what replaces a module perhaps twice
+    own = dict(adapted.named_parameters(remove_duplicate=False))
+    saved = {id(own[key]) for key in own.keys() - set(report.missing_keys)}
     missing = [
-        key
-        for key in report.missing_keys
-        if ".default" in key and not any(shared in key for shared in _SHARED)
+        key for key in report.missing_keys if ".default" in key and id(own.get(key)) not in saved
     ]
-    for fault, keys in (("lacks", missing), ("has no place for", report.unexpected_keys)):
+    unknown = [key for key in report.unexpected_keys if ".modules_to_save." not in key]
+    for fault, keys in (("lacks", missing), ("has no place for", unknown)):
         if keys:
             raise BadInput(
                 f"adapter '{adapter.place}' on '{adapter.base}' {fault} {len(keys)} tensors "
@@ -278,6 +277,15 @@ def with_adapter(
             "switch `merge_adapter` off"
         ) from error
     return merged, f"{described}, merged"
+
+
+def _resize(base: Any, weights: Mapping[str, Tensor]) -> None:
+    """Gives a base as many tokens as an adapter with embeddings of its own has."""
+    table = base.get_input_embeddings()
+    (name,) = (name for name, module in base.named_modules() if module is table)
+    for key, tensor in weights.items():
+        if key.endswith((f"{name}.weight", f"{name}.token_adapter.base_layer.weight")):
+            base.resize_token_embeddings(len(tensor), mean_resizing=False)
 
 
 def unwrapped(model: Any) -> Any:
@@ -366,12 +374,9 @@ class Checkpoint:
 
     def tokenizer(self) -> Any:
         """Loads the tokenizer in the folder of the last adapter that has one, else the base's."""
-        for adapter in reversed(self.adapters):
-            if Path(adapter.place, "tokenizer_config.json").is_file():
-                return AutoTokenizer.from_pretrained(
-                    adapter.place, **{**self.options, "local_files_only": True}
-                )
-        return AutoTokenizer.from_pretrained(str(self.source), **self.options)
+        own = [a.place for a in self.adapters if Path(a.place, "tokenizer_config.json").is_file()]
+        options = self.options | ({"local_files_only": True} if own else {})
+        return AutoTokenizer.from_pretrained([str(self.source), *own][-1], **options)
 
 
 def _source(name: str) -> Path | str:
