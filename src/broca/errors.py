@@ -169,8 +169,12 @@ def require_known(what: str, name: str, known: Iterable[str], *, error: type[Bro
 
 
 def first_line(error: BaseException) -> str:
-    """Returns the first line of another package's error without its full stop, or its class."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+    """Returns the first line of another package's error without its full stop, or its class.
+
+    After a colon at its end follows the next one.
+    """
+    lines = [line.strip() for line in str(error).strip().splitlines()] or [type(error).__name__]
+    return " ".join(lines[: 1 + lines[0].endswith(":")]).rstrip(".")
 
 
 def is_shortage(error: BaseException) -> bool:

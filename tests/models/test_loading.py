@@ -88,6 +88,8 @@ def test_what_names_no_model_is_refused(name, options, error, message):
         ("model.safetensors", None, r"no file named model\.safetensors"),
         ("model.safetensors", bytes(1000), "could not be loaded"),
         ("adapter_config.json", b"{}", "holds a model and an adapter"),
+        ("tokenizer.json", None, r"backend tokenizer from one of: \(1\)"),
+        ("tokenizer_config.json", b'{"auto_map": {"AutoTokenizer": ["evil.C", null]}}', "trust_re"),
     ],
 )  # fmt: skip
 def test_a_folder_with_a_damaged_file_is_refused(folder, file, content, message):
@@ -159,9 +161,6 @@ def after(prefix):
 
 
 DAMAGES = {
-    "an MLP of one layer": (
-        without("layers.1.mlp"), {}, r"3 tensors \(model\.layers\.1\.mlp\.down_proj.*missing"
-    ),
     "the head": (without("lm_head"), {}, r"1 tensor \(lm_head\.weight\) missing"),
     "the tied embedding and head": (
         lambda tensors: without("lm_head")(without("embed")(tensors)),

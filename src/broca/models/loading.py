@@ -274,7 +274,12 @@ def _in_one_line(name: str, *, reading: bool = False) -> Iterator[None]:
         )
         # of a library that is missing transformers 5.0 to 5.2 raises a ValueError
         if isinstance(error, ImportError) or "pip install" in str(error):
-            advice = "install what its checkpoint needs: broca's extra `quantized` brings torchao"
+            advice = (
+                "install what its checkpoint needs: broca's extra `quantized` brings torchao, and "
+                "a tokenizer.model of SentencePiece needs sentencepiece, not tiktoken"
+            )
+        elif "trust_remote_code" in str(error):
+            advice = "read its Python files, then set `trust_remote_code`"
         raise BadInput(
             f"model '{name}' could not be loaded: {first_line(error)}; {advice}"
         ) from error
