@@ -253,9 +253,8 @@ class Engine:
         """
         donors = np.zeros(len(requests), dtype=np.intp) if donor_index is None else donor_index
         rows = tuple((request,) for request in requests)
-        return [
-            output for (output,) in self.answer(Job(0, gates, gate_index, donors, rows)).outputs
-        ]
+        answers = self.answer(Job(0, gates, gate_index, donors, rows))
+        return [output for (output,) in answers.outputs]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -281,12 +280,8 @@ class RunnerSpec:
     def engine(self) -> Engine:
         """Makes an engine of this process."""
         points = self.model.points if self.donors else ()
-        return Engine(
-            self.model,
-            self.engine_options,
-            donors=dict(zip(points, self.donors, strict=True)),
-            on_progress=self.on_progress,
-        )
+        donors = dict(zip(points, self.donors, strict=True))
+        return Engine(self.model, self.engine_options, donors=donors, on_progress=self.on_progress)
 
 
 def _shares(work: Sequence[Work], number: int) -> list[list[Work]]:

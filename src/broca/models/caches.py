@@ -126,8 +126,7 @@ def continuations(
         read = [members[member][1][skip:] for member, skip in zip(chunk, kept, strict=True)]
         tokens, attention = left_padded(read, device=device)
         if plain:
-            lengths = [prefixes[group] for group in groups]
-            past = _cut(cache, groups, lengths, kept)
+            past = _cut(cache, groups, [prefixes[group] for group in groups], kept)
             slots = max(kept)
         else:
             past = cache if number == len(chunks) - 1 else copy.deepcopy(cache)
@@ -224,19 +223,15 @@ def join(cache: Any, attention: Tensor, other: Any, others_attention: Tensor) ->
         The attention mask of all rows.
     """
     for layer, other_layer in zip(cache.layers, other.layers, strict=True):
-        if not isinstance(layer.keys, Tensor):
-            continue
-        layer.keys = _stack(layer.keys, other_layer.keys, dim=2)
-        layer.values = _stack(layer.values, other_layer.values, dim=2)
+        if isinstance(layer.keys, Tensor):
+            layer.keys = _stack(layer.keys, other_layer.keys, dim=2)
+            layer.values = _stack(layer.values, other_layer.values, dim=2)
     return _stack(attention, others_attention, dim=1)
 
 
 def _stack(first: Tensor, second: Tensor, *, dim: int) -> Tensor:
     """Concatenates two tensors by rows; pads the shorter one along `dim` on the left."""
     length, behind = max(first.shape[dim], second.shape[dim]), (0, 0) * (first.ndim - 1 - dim)
-    return torch.cat(
-        [
-            nn.functional.pad(tensor, (*behind, length - tensor.shape[dim], 0))
-            for tensor in (first, second)
-        ]
-    )
+    missing = [length - tensor.shape[dim] for tensor in (first, second)]
+    sides = zip((first, second), missing, strict=True)
+    return torch.cat([nn.functional.pad(side, (*behind, count, 0)) for side, count in sides])

@@ -277,10 +277,8 @@ class GatedModel:
         if chat and not getattr(tokenizer, "chat_template", None):
             raise BadInput(f"model '{self.name}' has no chat template: leave out `chat`")
         if chat:
-            messages = [{"role": "user", "content": text}]
-            text = tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=True
-            )
+            said = [{"role": "user", "content": text}]
+            text = tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True)
         prompt = list(tokenizer.encode(text, add_special_tokens=not chat))
         prompt = prompt or [end if first is None else first]
         if prompt == [None]:

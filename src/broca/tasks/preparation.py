@@ -143,8 +143,6 @@ def _built(
     try:
         task.build_all_requests(
             limit=limit,
-            rank=0,
-            world_size=1,
             system_instruction=options.system_prompt,
             apply_chat_template=chat is not None,
             fewshot_as_multiturn=options.fewshot_as_multiturn,
