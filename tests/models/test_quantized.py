@@ -140,12 +140,13 @@ def test_a_checkpoint_of_torchao_is_loaded_as_it_is_stored(tmp_path):
 
 @pytest.mark.parametrize("error", [None, ValueError("Install with `pip install torchao`")])
 def test_without_its_library_a_checkpoint_says_what_to_install(tmp_path, monkeypatch, error):
-    """A missing library is said, whether it is an ImportError or transformers' ValueError."""
+    """It is read as stored; a missing library is an ImportError or transformers' ValueError."""
     model = tiny_llama()
     model.config.quantization_config = {"quant_method": "torchao", "quant_type": "Int8WeightOnly"}
     save_tiny(tmp_path, model)
 
-    def fails(*args, **kwargs):
+    def fails(*args, dtype, **kwargs):
+        assert dtype == "auto", "as it is stored"
         raise error
 
     if error is not None:

@@ -86,7 +86,7 @@ def load(
         components: Kinds of components, such as `heads` or `heads+mlp`; see `KINDS`.
         revision: Branch, tag or commit of a model on the hub; by default its main branch.
         dtype: `float32`, `bfloat16`, `float16`, `stored` (as in the files), or `auto`: float32 on a
-            CPU, else bfloat16.
+            CPU, else bfloat16; quantized checkpoints as stored.
         device: Device of the model; by default the first GPU if there is one, else the CPU.
         device_map: Passed to transformers (`auto` spreads a model over devices).
         allow_pickle: Whether weights in pickle format may be loaded if there are no others. Only
@@ -201,9 +201,11 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
         # grouped-query attention without copying keys for every query head; on a GPU this setting
         # would choose a slower kernel
         os.environ.setdefault("TRANSFORMERS_SDPA_FORCE_GQA", "1")
-    torch_dtype: Any = torch.float32 if device == "cpu" else torch.bfloat16
-    if options.dtype != "auto":
-        torch_dtype = "auto" if options.dtype == "stored" else getattr(torch, options.dtype)
+    usual: Any = torch.float32 if device == "cpu" else torch.bfloat16
+    packed = getattr(checkpoint.config, "quantization_config", None) is not None
+    # what is packed may be unpacked to the stored format alone, beside weights of another
+    chosen = "stored" if packed and options.dtype == "auto" else options.dtype
+    torch_dtype = {"auto": usual, "stored": "auto"}.get(chosen) or getattr(torch, chosen)
     placement: dict[str, Any] = {"device_map": options.device_map} if options.device_map else {}
     if checkpoint.gguf and hasattr(transformers, "GgufConfig"):  # else no weights stay packed
         placement["quantization_config"] = transformers.GgufConfig(dequantize=True)
@@ -230,10 +232,10 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
             model, described = with_adapter(
                 model, adapter, merge=merge, local_files_only=offline, **where
             )
-    packed = getattr(model, "hf_quantizer", None) is not None and model.device.type == device
+    placed = getattr(model, "hf_quantizer", None) is not None and model.device.type == device
     with _in_one_line(name):
         # packed weights stay on the device of their kernels
-        if not options.device_map and not packed:
+        if not options.device_map and not placed:
             model = model.to(device)
         model.eval()
         model.requires_grad_(False)

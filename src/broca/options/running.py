@@ -51,7 +51,7 @@ class ModelOptions(Options):
 
     dtype: str = "auto"
     """Number format of the weights: float32, bfloat16, float16, stored (as in the files) or auto
-    (float32 on a CPU)."""
+    (float32 on a CPU; quantized ones as stored)."""
 
     device: str | None = None
     """Device, such as cpu or cuda:0; default: the fastest one."""
