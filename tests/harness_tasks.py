@@ -18,20 +18,12 @@ from broca.engine import Engine
 WORDS = ("red", "blue", "green", "tiny", "large", "round", "old", "new", "warm", "cold", "slow")
 
 FILTERS = [
-    {
-        "name": "strict-match",
-        "filter": [
-            {"function": "regex", "regex_pattern": "#### ([a-z]+)"}, {"function": "take_first"},
-        ],
-    },
-    {
-        "name": "flexible-extract",
-        "filter": [
-            {"function": "regex", "group_select": -1, "regex_pattern": "([a-z])"},
-            {"function": "take_first"},
-        ],
-    },
-]  # fmt: skip
+    {"name": name, "filter": [{"function": "regex", **settings}, {"function": "take_first"}]}
+    for name, settings in (
+        ("strict-match", {"regex_pattern": "#### ([a-z]+)"}),
+        ("flexible-extract", {"regex_pattern": "([a-z])", "group_select": -1}),
+    )
+]
 
 
 def write_task(folder: Path, name: str, documents=None, **settings) -> None:
@@ -88,6 +80,7 @@ def write_tasks(folder: Path) -> Path:
 
     fewshot = {"training_split": "train", "fewshot_split": "train"}
     means = {name: (name, "mean") for name in ("acc", "acc_norm", "acc_mutual_info", "exact_match")}
+    means["mcc"] = ("mcc", "matthews_corrcoef")
     for name, split in (("generation", fewshot), ("same_split", {})):
         task(
             name, "generate_until", "Q: {{question}}\nA:", "{{answer}}", means["exact_match"],
@@ -96,7 +89,7 @@ def write_tasks(folder: Path) -> Path:
     for name, file, *metrics in (
         ("choice", "test", "acc", "acc_norm"),
         ("mutual", "test", "acc", "acc_mutual_info"),
-        ("few", "few", "acc"),
+        ("few", "few", "mcc", "acc"),
     ):
         task(
             name, "multiple_choice", "{{question}} is", "label", *map(means.get, metrics),

@@ -198,7 +198,7 @@ def refused(what: str) -> Iterator[None]:
     except BrocaError:
         raise
     except ImportError as error:
-        raise TaskUnusable(f"{what}: {first_line(error)}; install what it imports") from error
+        raise TaskUnusable(f"{what}: {first_line(error)}; install a release with it") from error
     except Exception as error:  # a task file may raise anything
         cause = f"{type(error).__name__}: {first_line(error)}"
         raise TaskUnusable(f"{what}: {cause}; check its file, its data and the network") from error

@@ -57,15 +57,17 @@ def test_only_what_differs_is_recorded():
 def test_settings_of_generations_are_read_in_every_form():
     """Pairs, JSON and mappings give equal options, which are hashable and recorded as JSON."""
     forms = (
-        "max_gen_toks=64,until=Q:",
-        " max_new_tokens=64 , until=Q:",
+        "max_gen_toks=64,until=Q:,do_sample=False",
+        " max_new_tokens=64 , until=Q:,temperature=0",
         '{"until": ["Q:"], "max_tokens": 64, "do_sample": false}',
         {"max_completion_tokens": 64, "until": "Q:", "temperature": 0.0},
     )
     (options,) = {TaskOptions(gen_kwargs=form) for form in forms}
-    assert options.generation == {"max_gen_toks": 64, "until": ["Q:"]}
+    assert options.generation == {"max_gen_toks": 64, "until": ["Q:"], "do_sample": False}
     assert options == TaskOptions(gen_kwargs=options.gen_kwargs)
-    assert options.to_dict() == {"gen_kwargs": '{"max_gen_toks": 64, "until": ["Q:"]}'}
+    assert options.to_dict() == {
+        "gen_kwargs": '{"do_sample": false, "max_gen_toks": 64, "until": ["Q:"]}'
+    }
 
 
 def test_settings_of_transformers_are_read_as_values():

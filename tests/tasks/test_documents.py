@@ -108,6 +108,8 @@ def test_settings_of_generations_replace_the_tasks_own(folder, tokenizer):
         return Catalog(folder).load(name, tokenizer, options=options).items[0].requests
 
     write_task(folder, "likelihood", QUESTIONS, output_type="loglikelihood")
+    write_task(folder, "sampled", QUESTIONS, generation_kwargs={"temperature": 0.8})
+    assert requests("sampled", "do_sample=false") == requests("good")
     assert requests("likelihood", "max_new_tokens=7") == requests("likelihood")
     (plain,), (shorter,) = requests("good"), requests("good", "max_new_tokens=7")
     assert shorter == replace(plain, max_new_tokens=7)

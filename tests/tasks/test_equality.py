@@ -69,11 +69,32 @@ def test_every_kind_of_task(tiny, kinds, harness, name, metric):
 def test_group_that_weights_its_tasks_alike(tiny, kinds):
     """With `weight_by_size: false` a group's score is the mean of its tasks' scores."""
     results = harness_results(tiny.model, tiny.tokenizer, ["even"], folder=kinds)
-    benchmark = assert_equal(tiny, kinds, "even", results)
-    values = [1.0] * 24 + [0.0] * 10
-    assert benchmark.aggregate(values, benchmark.items) == 0.5
-    with pytest.raises(ValueError, match="depends on its items"):
-        benchmark.aggregate(values)
+    assert_equal(tiny, kinds, "even", results)
+
+
+OWN = """import random
+import numpy as np
+def shuffled(documents):
+    return documents.map(lambda one: one | {"choices": random.sample(one["choices"], 4)})
+def label(document):
+    return np.int32(document["label"])
+def share(document, results):
+    shares = np.exp([likelihood for likelihood, _ in results])
+    return {"acc": shares[:2].sum() / shares.sum()}
+"""
+
+
+def test_choices_that_a_task_draws_and_scores_itself(tiny, kinds):
+    """Draws of a task's functions are lm-eval's; its own score has the chance of guessing."""
+    (kinds / "own.py").write_text(OWN)
+    named = "process_docs: shuffled\ndoc_to_target: label\nprocess_results: share\n"
+    own = named.replace(": ", ": !function own.")
+    (kinds / "drawn.yaml").write_text(f"include: choice.yaml\ntask: drawn\n{own}")
+    results = harness_results(tiny.model, tiny.tokenizer, ["drawn"], folder=kinds)
+    benchmark = assert_equal(tiny, kinds, "drawn", results, metric="acc")
+    assert benchmark.chance == 0.5
+    right = [benchmark.margin(item).gold for item in benchmark.items]
+    assert right == [benchmark.document(item)["label"] for item in benchmark.items]
 
 
 def test_solved_examples_limit_and_system_prompt(tiny, kinds):

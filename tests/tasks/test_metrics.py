@@ -17,10 +17,11 @@ from broca.tasks.metrics import choose_metric, full_metric_names, scored_group
         ("choice", "acc", "acc"),
         ("choice", "acc,none", "acc"),
         ("last_word", None, "acc"),
+        ("few", None, "acc"),
     ],
 )
 def test_metric_and_filter(catalog, name, metric, full_name):
-    """The default is `acc_norm` or `flexible-extract` if the task has it, else the first."""
+    """The default is `acc_norm` or `flexible-extract` if the task has it, else the first mean."""
     (task,), _ = catalog.harness_tasks(name)
     assert choose_metric(task, metric).full_name == full_name
     assert full_name in full_metric_names(task)
@@ -31,11 +32,16 @@ def test_metric_and_filter(catalog, name, metric, full_name):
 @pytest.mark.parametrize(
     ("name", "metric", "message"),
     [
-        ("choice", "acc_nrom", r"no metric 'acc_nrom'; did you mean 'acc_norm'\?: .* acc, acc_n"),
-        ("generation", "exact_match,flexible", "no filter 'flexible'; did you mean 'flexible-extr"),
+        ("choice", "acc_nrom", r"'acc_nrom' that .*; did you mean 'acc_norm'\?: .* acc, acc_n"),
+        ("few", "mcc", r"no metric 'mcc' that gives each item a score.*: choose one of acc"),
+        (
+            "generation",
+            "exact_match,flexible",
+            "filter 'flexible' is unknown; did you mean 'flexible-extr",
+        ),
         ("pair", "acc_nrom", "no metric 'acc_nrom'"),
-        ("even", "acc,strict", "no filter 'strict'"),
-        ("rolling", None, "or only perplexities"),
+        ("even", "acc,strict", "filter 'strict' is unknown"),
+        ("rolling", None, "no metric that gives each item a score"),
     ],
 )
 def test_unknown_metrics_are_refused(catalog, tokenizer, name, metric, message):

@@ -60,12 +60,8 @@ def generation_settings(gen_kwargs: str | Mapping[str, Any]) -> dict[str, Any]:
             settings[name] = int(value)
         elif name == "until":
             texts = [value] if isinstance(value, str) else value
-            if not isinstance(texts, list | tuple) or not all(
-                isinstance(text, str) for text in texts
-            ):
-                raise BadInput(
-                    f"`gen_kwargs`: until must be a text or a list of texts, not {value!r}"
-                )
+            if not isinstance(texts, list | tuple) or {*map(type, texts)} - {str}:
+                raise BadInput(f"`gen_kwargs`: until is a text or a list of texts, not {value!r}")
             settings[name] = list(texts)
         elif name in ("do_sample", "temperature"):
             if str(value).lower() not in ("false", "0", "0.0"):
@@ -73,6 +69,7 @@ def generation_settings(gen_kwargs: str | Mapping[str, Any]) -> dict[str, Any]:
                     f"`gen_kwargs`: {name}={value} requests sampling: broca decodes greedily, so "
                     "that equal inputs give equal outputs; leave it out"
                 )
+            settings["do_sample"] = False
         elif name in APPLIED_SETTINGS or name in REFUSED_SETTINGS:
             settings[name] = json_value(value)
             if name in REFUSED_SETTINGS and settings[name] not in (None, False, 0, 1):

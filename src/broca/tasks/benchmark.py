@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
+from itertools import chain
 from typing import Any
 
 from scipy import special
@@ -23,9 +24,6 @@ from broca.tasks.items import Item, Margin, Output, Request, Split, SplitPart, s
 from broca.tasks.metrics import full_metric_names, scored_group
 from broca.tasks.preparation import prepare
 from broca.tasks.tokenizer import RequestTokenizer
-
-_CHOSEN = ("acc", "acc_norm", "acc_bytes", "acc_mutual_info")
-"""Metrics of a choice among several, which guessing gets right at times."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,16 +88,12 @@ class Benchmark:
         """
         if name is not None:
             group, metric = scored_group(name, group, tasks, metric=metric)
-        parts: list[PreparedTask] = []
-        documents: list[Document] = []
-        notes: list[str] = []
-        for task in tasks:
-            part, part_documents, part_notes = prepare(
-                task, tokenizer, options, metric=metric, require_split=require_split
-            )
-            parts.append(part)
-            documents += part_documents
-            notes += part_notes
+        prepared = [
+            prepare(task, tokenizer, options, metric=metric, require_split=require_split)
+            for task in tasks
+        ]
+        parts, documents_by_task, notes_by_task = zip(*prepared, strict=True)
+        documents, notes = [*chain(*documents_by_task)], [*chain(*notes_by_task)]
         first = parts[0]
         title = first.name if name is None else name
         repeats = _repeats(documents)
@@ -121,13 +115,14 @@ class Benchmark:
             rescored=any(part.metadata.get("rescored", False) for part in parts),
             notes=tuple(notes),
             _tokenizer=tokenizer,
-            _parts=tuple(parts),
+            _parts=parts,
             _documents=tuple(documents),
             _repeats=repeats,
             _group=group,
             _reference=reference_of(options),
         )
-        return replace(built, chance=built._chance())
+        guesses = [document.chance for document in documents] if built.higher_is_better else []
+        return replace(built, chance=built.aggregate(guesses, built.items) if any(guesses) else 0.0)
 
     @property
     def task_names(self) -> tuple[str, ...]:
@@ -297,20 +292,13 @@ class Benchmark:
             return None
         return request if request.continuation else None
 
-    def aggregate(self, values: Sequence[float], items: Sequence[Item] | None = None) -> float:
+    def aggregate(self, values: Sequence[float], items: Sequence[Item]) -> float:
         """Returns the task's score over several items, by the task's or group's own aggregation.
 
         Args:
             values: The score of every item.
-            items: The items, in the order of the values; needed for groups.
-
-        Raises:
-            ValueError: The items are needed and missing.
+            items: The items, in the order of the values.
         """
-        if items is None:
-            if self._group is not None:
-                raise ValueError(f"the score of '{self.name}' depends on its items: give them")
-            items = self.items[: len(values)]
         by_task: dict[str, list[float]] = {}
         for value, item in zip(values, items, strict=True):
             by_task.setdefault(self._documents[item.number].part.name, []).append(value)
@@ -338,18 +326,6 @@ class Benchmark:
             return False
         right = math.ceil(score * items - 1e-9)
         return float(special.bdtrc(right - 1, items, self.chance)) > 0.05
-
-    def _chance(self) -> float:
-        if not self.higher_is_better:
-            return 0.0
-        guesses = []
-        for document in self._documents:
-            count = len(document.choices) or len(document.requests)
-            part = document.part
-            chosen = part.kind == "multiple_choice" or (part.kind == "loglikelihood" and count > 1)
-            chosen = chosen and (part.metric.name in _CHOSEN or "rescored" in part.metadata)
-            guesses.append(max(1, len(document.right_choices)) / count if chosen else 0.0)
-        return self.aggregate(guesses, self.items) if any(guesses) else 0.0
 
 
 def _repeats(documents: Sequence[Document]) -> frozenset[int]:

@@ -21,7 +21,7 @@ from broca.tasks.data_sets import PREFIX, read_data_set
 from broca.tasks.example_files import names_file
 from broca.tasks.examples import Task, harness_task
 from broca.tasks.metrics import MetricFunction, score_with, scored_group
-from broca.tasks.preparation import require_locate_split
+from broca.tasks.preparation import harness_seeds, require_locate_split
 from broca.tasks.sandbox import fetching
 from broca.tasks.task_index import (
     TaskEntries,
@@ -249,7 +249,7 @@ class Catalog:
         tasks, group = self._loaded[name] = self.harness_tasks(name)
         metric = options.metric or self._definition(name).metric
         with refused(f"task '{name}' could not be prepared"):
-            if isinstance(metric, str):
+            if not callable(metric):
                 scored_group(name, group, tasks, metric=metric)
             if options.locate_split is not None:
                 for member in tasks:
@@ -298,7 +298,7 @@ class Catalog:
             for harness in tasks:
                 score_with(harness, chosen)
             chosen, group = None, None
-        with refused(f"task '{name}' could not be prepared"):
+        with refused(f"task '{name}' could not be prepared"), harness_seeds():
             benchmark = Benchmark.build(
                 tasks,
                 tokenizer,
@@ -348,6 +348,7 @@ class Catalog:
             refused(f"{what} could not be loaded"),
             code_tasks(self._allow_code, what=what),
             fetching(self._fetch_urls, what),
+            harness_seeds(),
         ):
             loaded = manager.load([name])
             tasks = list(loaded["tasks"].values())

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ from broca.tasks.metrics import Metric, filters_of
 from broca.tasks.sandbox import SECONDS
 
 _RIGHT = 1.0 - 1e-9  # minimum score of a right answer
+
+_CHOSEN = ("acc", "acc_norm", "acc_bytes", "acc_mutual_info")
+"""Metrics of a choice among several, which guessing gets right at times."""
 
 _LENGTHS: dict[str, Callable[[str], float]] = {
     "acc": lambda choice: 1.0,
@@ -61,18 +65,18 @@ class PreparedTask:
         return dict(self.harness.config.metadata or {})
 
     @cached_property
+    def scores_itself(self) -> bool:
+        """Whether a function of the task computes its metrics, and not lm-eval."""
+        overridden = type(self.harness).process_results is not ConfigurableTask.process_results
+        return overridden or callable(self.harness.config.process_results)
+
+    @cached_property
     def length(self) -> Callable[[str], float] | None:
         """The length of a choice, if the metric depends only on the likeliest choice.
 
         This holds if lm-eval computes the metric itself, without a function or filter of the task.
         """
-        overridden = type(self.harness).process_results is not ConfigurableTask.process_results
-        if (
-            self.kind != "multiple_choice"
-            or overridden
-            or callable(self.harness.config.process_results)
-            or self.harness.config.filter_list is not None
-        ):
+        if self.kind != "multiple_choice" or self.scores_itself or self.harness.config.filter_list:
             return None
         return _LENGTHS.get(self.metric.name)
 
@@ -171,7 +175,7 @@ class Document:
     def target_text(self) -> str:
         """The right answer as text; for an index, the text of the choice."""
         target, choices = self.target, self.choices
-        if isinstance(target, int) and choices and 0 <= target < len(choices):
+        if isinstance(target, int | np.integer) and choices and 0 <= target < len(choices):
             return choices[target]
         return str(target)
 
@@ -201,8 +205,24 @@ class Document:
             choices.index(answer) if isinstance(answer, str) and answer in choices else answer
             for answer in (target if isinstance(target, list) else [target])
         ]
-        right = (one for one in indices if isinstance(one, int) and 0 <= one < len(choices))
-        return tuple(dict.fromkeys(right))
+        whole = (int(one) for one in indices if isinstance(one, int | np.integer))
+        return tuple(dict.fromkeys(one for one in whole if 0 <= one < len(choices)))
+
+    @property
+    def chance(self) -> float:
+        """The score of guessing among choices; 0 where nothing is chosen.
+
+        A score of the task's own is the mean over choices of which one alone is likely.
+        """
+        part, count = self.part, len(self.choices) or len(self.requests)
+        several = part.kind == "multiple_choice" or len(self.requests) > 1
+        rescored = "rescored" in part.metadata
+        if not several or not (rescored or part.metric.name in _CHOSEN):
+            return 0.0
+        if not part.scores_itself or rescored:
+            return max(1, len(self.right_choices)) / count
+        likely = (99.0 * (np.eye(count, len(self.requests)) - 1)).tolist()
+        return fmean(self.score([LogLikelihood(v, not v) for v in row]) for row in likely)
 
     def metrics(self, outputs: Sequence[Output]) -> dict[str, Any]:
         """Returns all values that the task's code computes from the answers to `requests`."""

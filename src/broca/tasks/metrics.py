@@ -10,18 +10,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from lm_eval.api.group import Group
-from lm_eval.api.metrics import bits_per_byte, mean, perplexity, weighted_perplexity
+from lm_eval.api.metrics import mean, median, nanmean
+from lm_eval.api.registry import AGGREGATION_REGISTRY
 from lm_eval.config.group import AggMetricConfig
 
-from broca.errors import TaskUnusable, nearest
+from broca.errors import TaskUnusable, nearest, require_known
 
 MetricFunction = Callable[[str, Any], float]
 """A function of the model's output and the right answer, or of the output and the whole example if
 its second parameter is called `document`. Higher is better, and 1 is right."""
 
-_PER_TEXT = (bits_per_byte, perplexity, weighted_perplexity)
-"""Aggregations to numbers that are no shares of items."""
+_WHOLE = [*{*AGGREGATION_REGISTRY.values()} - {mean, median, nanmean}]
+"""lm-eval's aggregations to numbers that are no shares of items, such as perplexity and F1."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,12 @@ def _full_name(name: str, filter_name: str) -> str:
 
 
 def metric_names(task: Any) -> list[str]:
-    """Returns the metrics of a harness task in its order, without perplexities."""
-    return [str(name) for name, how in task.aggregation().items() if how not in _PER_TEXT]
+    """Returns the metrics of a harness task, without those of lm-eval that need all items.
+
+    Those that are means over items come first.
+    """
+    names = [(str(name), how) for name, how in task.aggregation().items() if how not in _WHOLE]
+    return [name for name, _ in sorted(names, key=lambda named: named[1] is not mean)]
 
 
 def filters_of(task: Any) -> list[Any]:
@@ -113,8 +119,8 @@ def choose_metric(task: Any, metric: str | None) -> Metric:
     """Chooses the metric of a task.
 
     The default is `acc_norm` if the task has it (which compares choices of different lengths per
-    letter), else the task's first metric; the default filter is `flexible-extract` if the task has
-    it (a strict filter also measures the format), else its first filter.
+    letter), else the first of `metric_names`; the default filter is `flexible-extract` if the task
+    has it (a strict filter also measures the format), else its first filter.
 
     Args:
         task: A loaded harness task.
@@ -125,26 +131,21 @@ def choose_metric(task: Any, metric: str | None) -> Metric:
     """
     names, filters = metric_names(task), filter_names(task)
     name, filter_name = _split(metric)
-    if not name:
-        if not names:
-            raise TaskUnusable(
-                f"task '{task.task_name}' has no metric, or only perplexities, which are no shares "
-                "of items: give it another in its metric_list"
-            )
-        name = "acc_norm" if "acc_norm" in names else names[0]
+    if not names:
+        raise TaskUnusable(
+            f"task '{task.task_name}' has no metric that gives each item a score, such as acc (it "
+            f"lists {', '.join(map(str, task.aggregation())) or 'none'}): name another task"
+        )
+    name = name or ("acc_norm" if "acc_norm" in names else names[0])
     # a function of the task may compute metrics that the task does not list
     if name not in names and not any(map(callable, listed_metrics(task))):
         raise TaskUnusable(
-            f"task '{task.task_name}' has no metric '{name}'{nearest(name, names)}: choose one of "
-            f"{', '.join(names)}"
+            f"task '{task.task_name}' has no metric '{name}' that gives each item a score"
+            f"{nearest(name, names)}: choose one of {', '.join(names)}"
         )
     if not filter_name:
         filter_name = "flexible-extract" if "flexible-extract" in filters else filters[0]
-    if filter_name not in filters:
-        raise TaskUnusable(
-            f"task '{task.task_name}' has no filter '{filter_name}'"
-            f"{nearest(filter_name, filters)}: choose one of {', '.join(filters)}"
-        )
+    require_known(f"task '{task.task_name}': filter", filter_name, filters, error=TaskUnusable)
     return Metric(
         name,
         filter_name,
@@ -243,8 +244,8 @@ def score_with(task: Any, function: MetricFunction) -> None:
             output = choices[max(range(len(choices)), key=lambda index: results[index][0])]
         try:
             if choices and isinstance(answer, list):
-                answer = [choices[one] if isinstance(one, int) else one for one in answer]
-            elif choices and isinstance(answer, int):
+                answer = [one if isinstance(one, str) else choices[one] for one in answer]
+            elif choices and isinstance(answer, int | np.integer):
                 answer = choices[answer]
             return {name: function(output, document if takes_document else answer)}
         except Exception as error:  # a caller's function may raise anything

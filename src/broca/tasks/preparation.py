@@ -8,14 +8,17 @@ lm-eval's prompts. Tasks whose examples come from another split are unchanged.
 """
 
 import copy
+import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
 from lm_eval.api.instance import Instance
 from lm_eval.api.samplers import FirstNSampler
+from lm_eval.defaults import DEFAULT_OTHER_SEED, DEFAULT_RANDOM_SEED
 from lm_eval.evaluator_utils import get_sample_size
 
 from broca.errors import BadInput, TaskUnusable, nearest
@@ -28,7 +31,17 @@ from broca.tasks.sandbox import ISOLATION
 from broca.tasks.tokenizer import RequestTokenizer
 
 _MOST_LOCATE_DOCUMENTS = 2000
-_SEED = 1234  # lm-eval's own default for examples
+
+
+@contextmanager
+def harness_seeds() -> Iterator[None]:
+    """Seeds `random` and numpy as lm-eval does, for tasks that draw from them; ends as it began."""
+    with ExitStack() as stack:
+        stack.callback(random.setstate, random.getstate())
+        stack.callback(np.random.set_state, np.random.get_state())  # noqa: NPY002
+        random.seed(DEFAULT_RANDOM_SEED)
+        np.random.seed(DEFAULT_OTHER_SEED)  # noqa: NPY002
+        yield
 
 
 def prepare(
@@ -139,7 +152,7 @@ def _built(
     task: Any, options: TaskOptions, chat: Callable[..., str] | None, *, limit: int | None
 ) -> list[tuple[Instance, ...]]:
     """Builds the requests of every document."""
-    task.set_fewshot_seed(_SEED)
+    task.set_fewshot_seed(DEFAULT_OTHER_SEED)
     try:
         task.build_all_requests(
             limit=limit,

@@ -296,8 +296,8 @@ class RequestTokenizer:
         normal = dict(normalize_gen_kwargs(options))
         if normal.get("do_sample"):
             raise TaskUnusable(
-                f"task '{task}' samples its generations (do_sample): broca decodes greedily, so "
-                "that equal inputs give equal outputs"
+                f"task '{task}' samples its generations: broca decodes greedily, so that equal "
+                "inputs give equal outputs; `gen_kwargs` do_sample=false asks for likeliest texts"
             )
         stop = handle_stop_sequences(normal.pop("until"), eos=self._eos)
         new_tokens, settings = int(normal.pop("max_gen_toks")), self._settings(task, normal)
