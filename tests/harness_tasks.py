@@ -59,28 +59,17 @@ def write_tasks(folder: Path) -> Path:
         (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
 
     def task(name, output_type, text, target, *metrics, data=("train", "test"), **fields):
-        """Writes a task whose metrics are a name and its aggregation, higher being better."""
-        files = dict(zip(("train", "test") if len(data) == 2 else ("test",), data, strict=True))
-        made = {
-            "task": name, "dataset_path": "json", "test_split": "test",
-            "dataset_kwargs": {
-                "data_files": {split: f"{folder}/{file}.jsonl" for split, file in files.items()}
-            },
-            "output_type": output_type, "doc_to_text": text, "doc_to_target": target,
-            "metric_list": [
-                {"metric": metric, "aggregation": how, "higher_is_better": "perplexity" not in how
-                 and how != "bits_per_byte"}
-                for metric, how in metrics
-            ],
-        }  # fmt: skip
-        write(name, made | fields)
-
-    def write(name, content):
-        (folder / f"{name}.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+        """Writes a task whose metrics are a name and its aggregation."""
+        splits = ("train", "test")[-len(data) :]
+        files = {split: f"{folder}/{file}.jsonl" for split, file in zip(splits, data, strict=True)}
+        listed = [{"metric": metric, "aggregation": how} for metric, how in metrics]
+        made = {"doc_to_text": text, "doc_to_target": target, "metric_list": listed}
+        made |= {"dataset_kwargs": {"data_files": files}, "target_delimiter": " "} | fields
+        write_task(folder, name, output_type=output_type, **made)
 
     fewshot = {"training_split": "train", "fewshot_split": "train"}
-    means = {name: (name, "mean") for name in ("acc", "acc_norm", "acc_mutual_info", "exact_match")}
-    means["mcc"] = ("mcc", "matthews_corrcoef")
+    names = ("acc", "acc_norm", "acc_mutual_info", "exact_match", "mcc")
+    means = {name: (name, "matthews_corrcoef" if name == "mcc" else "mean") for name in names}
     for name, split in (("generation", fewshot), ("same_split", {})):
         task(
             name, "generate_until", "Q: {{question}}\nA:", "{{answer}}", means["exact_match"],
@@ -110,11 +99,11 @@ def write_tasks(folder: Path) -> Path:
     )  # fmt: skip
     for name, members, weighted, more in (
         ("pair", ["choice", "few"], True, {}),
-        ("even", ["choice", "few"], False, {"filter_list": "none"}),
-        ("nested", ["pair", "inputs"], False, {}),
+        ("nested", ["pair", "inputs"], False, {"filter_list": "none"}),
     ):
         aggregated = [{"metric": "acc", "weight_by_size": weighted, **more}]
-        write(name, {"group": name, "task": members, "aggregate_metric_list": aggregated})
+        group = {"group": name, "task": members, "aggregate_metric_list": aggregated}
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(group))
     return folder
 
 

@@ -65,9 +65,8 @@ def test_settings_of_generations_are_read_in_every_form():
     (options,) = {TaskOptions(gen_kwargs=form) for form in forms}
     assert options.generation == {"max_gen_toks": 64, "until": ["Q:"], "do_sample": False}
     assert options == TaskOptions(gen_kwargs=options.gen_kwargs)
-    assert options.to_dict() == {
-        "gen_kwargs": '{"do_sample": false, "max_gen_toks": 64, "until": ["Q:"]}'
-    }
+    recorded = '{"do_sample": false, "max_gen_toks": 64, "until": ["Q:"]}'
+    assert options.to_dict() == {"gen_kwargs": recorded}
 
 
 def test_settings_of_transformers_are_read_as_values():

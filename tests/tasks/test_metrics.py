@@ -16,7 +16,6 @@ from broca.tasks.metrics import choose_metric, full_metric_names, scored_group
         ("choice", None, "acc_norm"),
         ("choice", "acc", "acc"),
         ("choice", "acc,none", "acc"),
-        ("last_word", None, "acc"),
         ("few", None, "acc"),
     ],
 )
@@ -39,8 +38,7 @@ def test_metric_and_filter(catalog, name, metric, full_name):
             "exact_match,flexible",
             "filter 'flexible' is unknown; did you mean 'flexible-extr",
         ),
-        ("pair", "acc_nrom", "no metric 'acc_nrom'"),
-        ("even", "acc,strict", "filter 'strict' is unknown"),
+        ("nested", "acc,strict", "filter 'strict' is unknown"),
         ("rolling", None, "no metric that gives each item a score"),
     ],
 )
@@ -52,7 +50,7 @@ def test_unknown_metrics_are_refused(catalog, tokenizer, name, metric, message):
 
 def test_tasks_of_a_tag_share_a_metric(catalog):
     """A tag is scored by the mean over its items; tasks without a common metric are refused."""
-    tasks, _ = catalog.harness_tasks("even")
+    tasks, _ = catalog.harness_tasks("pair")
     group, metric = scored_group("tagged", None, tasks, metric=None)
     scores = {
         task.task_name: {metric: score, "sample_len": size}
