@@ -12,10 +12,10 @@ import broca
 SOURCE = Path(__file__).parent.parent / "src" / "broca"
 
 ORDER = (
-    "errors", "limits", "known_paths", "plugins", "components", "measurement", "designs", "testing",
-    "options", "results", "recovery", "searches", "models", "tasks", "engine", "store", "executors",
-    "published", "verification", "runs", "atlases", "stress_tests", "neurons", "comparisons",
-    "explorer", "exports", "verbs", "studies", "integrations", "cli",
+    "errors", "limits", "known_paths", "sources", "plugins", "components", "measurement", "designs",
+    "testing", "options", "results", "recovery", "searches", "models", "tasks", "engine", "store",
+    "executors", "published", "verification", "runs", "atlases", "stress_tests", "neurons",
+    "comparisons", "explorer", "exports", "verbs", "studies", "integrations", "cli",
 )  # fmt: skip
 """The packages and modules of broca; each imports only those before it."""
 

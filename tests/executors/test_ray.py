@@ -228,7 +228,7 @@ def test_other_weights_are_refused(cluster, pool, reference):
     """A worker that loads other weights under the same name is refused before it measures."""
     pool.close()
     spec = replace(Recipe.of(RunnerSpec(model=reference)), identity="0" * 32)
-    with pytest.raises(ExecutorFailed, match="other weights or settings of 'reference'"):
+    with pytest.raises(ExecutorFailed, match="other weights, settings or code of 'reference'"):
         RayPool(spec, ExecutorOptions(workers=1))
 
 

@@ -19,11 +19,17 @@ def test_weights_and_their_number_format_make_the_fingerprint():
     assert cast == fingerprint(stored.float())
 
 
+class OwnMLP(torch.nn.Module):
+    """A class of another file."""
+
+
 CHANGES = {
     "rope": lambda model, _: model.config.rope_parameters.update(rope_theta=500.0),
     "window": lambda model, _: setattr(model.config, "sliding_window", 4),
     "generation": lambda model, _: setattr(model.generation_config, "repetition_penalty", 1.5),
     "attention": lambda model, _: model.set_attn_implementation("eager"),
+    "hook": lambda model, _: model.model.layers[1].register_forward_hook(print),
+    "code": lambda model, _: setattr(model.model.layers[1].mlp, "__class__", OwnMLP),
     "template": lambda _, tokenizer: setattr(tokenizer, "chat_template", "{{ messages }}"),
     "end": lambda _, tokenizer: setattr(tokenizer, "eos_token", "a"),
     "start": lambda _, tokenizer: setattr(tokenizer, "add_bos_token", True),
@@ -32,7 +38,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_changes_an_answer_changes_the_identity(change):
-    """Settings of the model, of its generations and of its tokenizer are part of the identity."""
+    """Settings, code, the caller's hooks and the tokenizer are part of the identity."""
     model, tokenizer = tiny_llama(), tiny_tokenizer()
     gated = load(model, tokenizer)
     before, weights = gated.identity, gated.fingerprint

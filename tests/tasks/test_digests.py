@@ -62,15 +62,16 @@ def test_tokenizers_are_digested_by_what_they_do():
     """A tokenizer's digest changes with its special tokens but not with its name."""
     first, second = tiny_tokenizer(), tiny_tokenizer()
     second.name_or_path = "elsewhere"
+    second(["a", "a b"], padding=True)
     assert tokenizer_digest(first) == tokenizer_digest(second)
     second.add_special_tokens({"pad_token": "<new>"})
     assert tokenizer_digest(first) != tokenizer_digest(second)
 
 
 def test_a_copied_task_is_the_same_task(tmp_path):
-    """A task's digest depends on the code of its functions but not on its folder."""
+    """A task's digest depends on its functions' files and what they import, not on its folder."""
     found = []
-    for folder, value in (("a", 1.0), ("b", 1.0), ("c", 0.0)):
+    for folder, value, helper in (("a", 1, 0), ("b", 1, 0), ("c", 0, 0), ("d", 1, 1)):
         place = tmp_path / folder
         place.mkdir()
         documents = [{"question": f"{n} =", "answer": str(n)} for n in range(8)]
@@ -79,7 +80,8 @@ def test_a_copied_task_is_the_same_task(tmp_path):
             file.write("process_results: !function scoring.score\n")
             file.write("fewshot_config:\n  process_docs: !function scoring.same\n")  # within others
         score = f"def score(doc, results):\n    return {{'exact_match': {value}}}\n"
-        score += "def same(documents):\n    return documents\n"
+        score += "def same(documents):\n    import helper\n    return documents\n"
         (place / "scoring.py").write_text(score)
+        (place / "helper.py").write_text(str(helper))
         found.append(definition_digest(Catalog(place).load("own", REQUESTS)))
-    assert found[0] == found[1] != found[2]
+    assert [found.index(one) for one in found] == [0, 0, 2, 3]

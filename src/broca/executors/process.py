@@ -6,7 +6,6 @@ before broca, or needs the memory settings too, calls `tune_process` first.
 
 import ctypes
 import os
-import sys
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # glibc's malloc.h
 _KEPT_BYTES = 1 << 30
@@ -29,8 +28,6 @@ def tune_process() -> None:
     costs a small model a fifth of its speed (on glibc only; elsewhere nothing is changed).
     """
     spin_briefly()
-    if sys.platform != "linux":
-        return
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_M_MMAP_THRESHOLD, _KEPT_BYTES)

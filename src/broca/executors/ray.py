@@ -129,7 +129,9 @@ class Worker:
         except BrocaError as error:
             return error
         model, budget = self._model, self._engine(("", ())).token_budget
-        return Loaded(model.identity, budget, model.device.type, platform.node(), os.getpid())
+        # a model that was sent has no files of its classes here
+        identity = model.identity if recipe.held is None else recipe.identity
+        return Loaded(identity, budget, model.device.type, platform.node(), os.getpid())
 
     def answer(self, job: Job, setting: Setting) -> Answers | BrocaError:
         """Returns the answers."""
@@ -330,7 +332,7 @@ class RayPool:
                 raise ExecutorFailed(f"a worker cannot load the model: {reply}")
             elif reply.identity != self.recipe.identity:
                 raise ExecutorFailed(
-                    f"a worker on {reply.node} loaded other weights or settings of "
+                    f"a worker on {reply.node} loaded other weights, settings or code of "
                     f"'{self.recipe.model}' than this process (digest {reply.identity[:12]}, here "
                     f"{self.recipe.identity[:12]}): give every machine the same files and packages"
                 )

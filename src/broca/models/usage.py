@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from threading import RLock
 from typing import Any, ClassVar
+from uuid import uuid4
 from weakref import WeakValueDictionary
 
 import torch
@@ -19,6 +20,7 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from transformers import GenerationConfig
 
 from broca.options import APPLIED_SETTINGS
+from broca.sources import code_digest
 
 _ALWAYS_KEPT = {
     "bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id", "use_cache",
@@ -187,8 +189,9 @@ _NOT_OF_ANSWERS = frozenset(
 def settings_of(model: Any, tokenizer: Any) -> str:
     """Returns all that determines a model's answers besides its weights, as JSON.
 
-    It holds the model's class, its configuration, its settings for generation, the implementations
-    of attention and of experts, the active adapters, and the tokenizer with its chat template.
+    It holds the model's class, the files of its modules' classes, its configuration, its settings
+    for generation, the implementations of attention and of experts, the active adapters, the
+    caller's hooks, and the tokenizer with its chat template.
 
     Args:
         model: A model of transformers.
@@ -196,13 +199,10 @@ def settings_of(model: Any, tokenizer: Any) -> str:
     """
     config, generation = model.config, getattr(model, "generation_config", None)
     parts = (getattr(config, name, None) for name in getattr(config, "sub_configs", ()))
-    fast = getattr(tokenizer, "backend_tokenizer", None)
-    words = None if tokenizer is None or fast is not None else tokenizer.get_vocab()
-    if fast is not None:
-        words = json.loads(fast.to_str())
-        del words["padding"], words["truncation"]  # of its last call
+    kinds = {kind for kind in map(type, model.modules()) if _origin(kind) != "torch"}
     settings = {
         "class": type(model).__qualname__,
+        "code": set(map(code_digest, kinds)),
         "config": config.to_dict(),
         "generation": None if generation is None else generation.to_dict(),
         "implementations": [
@@ -214,16 +214,39 @@ def settings_of(model: Any, tokenizer: Any) -> str:
             for name, module in model.named_modules()
             if hasattr(module, "active_adapters") and hasattr(module, "disable_adapters")
         ],
-        "tokens": words,
-        "tokenizer": None
-        if tokenizer is None
-        else {
-            "special": tokenizer.special_tokens_map,
-            "chat_template": getattr(tokenizer, "chat_template", None),
-            "adds": [getattr(tokenizer, f"add_{end}_token", None) for end in ("bos", "eos")],
-        },
+        "hooks": [
+            (_PROCESS, number)
+            for module in model.modules()
+            for number, hook in (module._forward_pre_hooks | module._forward_hooks).items()
+            if _origin(hook) not in _OF_LIBRARIES
+        ],
+        "tokenizer": None if tokenizer is None else tokenizer_settings(tokenizer),
     }
     return json.dumps(_plain(settings), sort_keys=True)
+
+
+def tokenizer_settings(tokenizer: Any) -> dict[str, Any]:
+    """Returns all that determines what a tokenizer does; its last call may have set how it pads."""
+    fast = getattr(tokenizer, "backend_tokenizer", None)
+    words = tokenizer.get_vocab() if fast is None else json.loads(fast.to_str())
+    return {
+        "words": words if fast is None else words | {"padding": None, "truncation": None},
+        "special": tokenizer.special_tokens_map,
+        "chat_template": getattr(tokenizer, "chat_template", None),
+        "adds": [getattr(tokenizer, f"add_{end}_token", None) for end in ("bos", "eos")],
+    }
+
+
+_PROCESS = uuid4().hex
+"""What tells a caller's hooks from those of other processes: they may do anything."""
+
+_OF_LIBRARIES = {"broca", "torch", "transformers", "accelerate", "peft"}
+"""Packages whose hooks change no answer, or do what other settings say."""
+
+
+def _origin(code: Any) -> str:
+    """Returns the top package of a function, a class or the class of an object."""
+    return str(getattr(getattr(code, "func", code), "__module__", "")).partition(".")[0]
 
 
 _OF_ADAPTERS = ("active_adapters", "disable_adapters", "merged_adapters", "scaling")

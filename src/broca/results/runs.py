@@ -152,8 +152,8 @@ class JournalRun:
         search: Method, options and problem of its search.
         process: The process that wrote it.
         finished: Time of its end; None if it is unfinished.
-        rows: Number of rows and vectors that it measured.
-        tokens: Number of their tokens.
+        rows: Number of rows that it measured.
+        tokens: Number of tokens of its rows, outputs and vectors.
         components: Number of components.
         items: Number of items.
     """

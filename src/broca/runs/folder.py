@@ -47,6 +47,8 @@ FINISHED = "finished.json"
 OWNERS: dict[str, type[Options]] = {"localize": LocalizeOptions, "atlas": AtlasOptions}
 """The verbs that own their folder, with the options that it records."""
 
+STOPPING = "broca: stopping after this batch; Ctrl+C again stops at once"
+
 MODELS = {"model", "target", "models"}
 """Options that may name a model."""
 PLACES = MODELS | {"include_path", "neurons", "family", "control", "claim"}
@@ -101,13 +103,10 @@ class RunFolder:
         if fresh:
             _clear(folder)
         record = RunFolderRecord(
-            verb=verb,
-            command=shlex.join(command),
-            options=_placed(msgspec.to_builtins(options)),
+            verb=verb, command=shlex.join(command), options=_placed(msgspec.to_builtins(options)),
             journal=JOURNAL if journal is None else str(place_of(journal).absolute()),
-            versions=versions(),
-            machine=machine(),
-        )
+            versions=versions(), machine=machine(),
+        )  # fmt: skip
         previous = _read(folder)
         if previous is None and (folder / "result.json").exists():
             raise OutFolderTaken(
@@ -167,8 +166,9 @@ class RunFolder:
         before, now = ({**of, **of.get("tasks", {})} for of in (self.record.digests, digests))
         for name, value in now.items():
             if name not in ("run", "tasks") and before.get(name, value) != value:
+                what = "weights, settings or code of the model" if name == "weights" else name
                 raise OutFolderTaken(
-                    f"'{self.path}' holds a run with other {name} (digest "
+                    f"'{self.path}' holds a run with other {what} (digest "
                     f"{str(before[name])[:12]}, now {str(value)[:12]}): they changed since; choose "
                     "another `out`, or `fresh` to replace it"
                 )
@@ -217,9 +217,7 @@ def kept_workspace(
         say(f"going on with the run in {folder.path}")
     try:
         with (
-            Stopper(
-                lambda: say("broca: stopping after this batch; Ctrl+C again stops at once")
-            ) as stopper,
+            Stopper(lambda: say(STOPPING)) as stopper,
             Workspace(
                 journal,
                 executor=executor,

@@ -9,7 +9,7 @@ import platform
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -224,13 +224,9 @@ class Run:
     ) -> Referenced:
         """Finds the reference answers that a response needs; see `with_references`."""
         references = with_references(
-            response,
-            lambda plan: self.answers(plan, role="references"),
-            self.bank,
-            places,
-            components=len(self.model.components),
-            otherwise=otherwise,
-        )
+            response, partial(self.answers, role="references"), self.bank, places,
+            components=len(self.model.components), otherwise=otherwise,
+        )  # fmt: skip
         self.bank = references.bank
         self._executor.refer(references.bank)
         return references
@@ -404,13 +400,11 @@ class Run:
         runner, journal = self._executor.runner, workspace.journal
         items = journal.items(_records(self.tasks.bank, digests))
         components = journal.components(self.model.components.names)
+        process = f"process {os.getpid()} on {platform.node()} since {now()}"
         number = journal.begin_run(
-            self._identity,
-            settings=self.settings,
-            components=components,
-            items=items,
-            process=f"process {os.getpid()} on {platform.node()} since {now()}",
-        )
+            self._identity, settings=self.settings, components=components, items=items,
+            process=process,
+        )  # fmt: skip
         if self.noted and workspace.on_begin is not None:
             workspace.on_begin(self._folder_digests())
         return JournaledExecutor(

@@ -56,21 +56,15 @@ def searching_run(
         seed=seed, report_items=options.report_items,
     )  # fmt: skip
     settings = {
-        "task": tasks.task,
-        "others": tuple(tasks.benchmarks)[1:],
-        "same_skill": list(tasks.same_skill),
-        "method": method,
+        "task": tasks.task, "others": tuple(tasks.benchmarks)[1:],
+        "same_skill": list(tasks.same_skill), "method": method,
         "options": {name: searches.written(value) for name, value in search.options.items()},
         "rows": search.rows,
         **({} if search.max_minutes is None else {"max_minutes": search.max_minutes}),
-        "k": search.k,
-        "items": search.items,
-        "seed": seed,
-        "response": search.response,
-        "ablation": [ablated.ablation, ablated.scale],
-        "components": run.model.kinds,
+        "k": search.k, "items": search.items, "seed": seed, "response": search.response,
+        "ablation": [ablated.ablation, ablated.scale], "components": run.model.kinds,
         "task_options": run.options.task_options.to_dict(),
-    }
+    }  # fmt: skip
     ablation = Ablation(ablated.ablation, ablated.scale, options.seed)
     return run.on(tasks, settings=settings, ablation=ablation, donors=tasks.located, noted=noted)
 

@@ -388,12 +388,9 @@ def load_tasks(
         if report is not None:
             report(f"building task {number} of {len(names)}: {name}")
         benchmarks[name] = catalog.load(
-            name,
-            tokenizer,
-            metric=options.metric if name == task else None,
-            options=options,
+            name, tokenizer, metric=options.metric if name == task else None, options=options,
             require_split=name == task,
-        )
+        )  # fmt: skip
     return benchmarks
 
 

@@ -112,14 +112,12 @@ def read_run(journal: Journal, run: int, *, role: str = "search") -> RunRows:
     components = journal.line("runs", run).components
     under = read_condition(journal, condition)
     return RunRows(
-        components=journal.names(components),
-        condition=under,
+        components=journal.names(components), condition=under,
         masks=journal.ablated(entries["key"] >> 32, components),
-        items=entries["key"] & 0xFFFFFFFF,
-        records=read_items(journal),
+        items=entries["key"] & 0xFFFFFFFF, records=read_items(journal),
         responses=entries["response"],
         gradients=read_gradients(journal, entries) if under.gradients else None,
-    )
+    )  # fmt: skip
 
 
 def read_items(journal: Journal) -> dict[int, ItemRecord]:

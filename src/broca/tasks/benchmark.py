@@ -18,8 +18,10 @@ from scipy import special
 
 from broca.errors import BadInput, refused
 from broca.known_paths import place_of
+from broca.models.usage import tokenizer_settings
 from broca.options import Reference, TaskOptions
-from broca.tasks.documents import Document, PreparedTask, code_digest
+from broca.sources import code_digest
+from broca.tasks.documents import Document, PreparedTask
 from broca.tasks.items import Item, Margin, Output, Request, Split, SplitPart, split_parts
 from broca.tasks.metrics import full_metric_names, scored_group
 from broca.tasks.preparation import prepare
@@ -406,10 +408,8 @@ def margin_digest(benchmark: Benchmark, item: Item, digest: bytes) -> bytes:
 
 
 def tokenizer_digest(tokenizer: Any) -> str:
-    """Returns the digest of a tokenizer and its special tokens, 32 hexadecimal digits."""
-    fast = getattr(tokenizer, "backend_tokenizer", None)
-    content = fast.to_str() if fast is not None else sorted(tokenizer.get_vocab().items())
-    return _digest([content, sorted(map(str, tokenizer.special_tokens_map.items()))]).hex()
+    """Returns the digest of what a tokenizer does, 32 hexadecimal digits."""
+    return _digest(tokenizer_settings(tokenizer)).hex()
 
 
 def _contents(requests: Sequence[Request]) -> list[Any]:

@@ -1,11 +1,8 @@
 """Documents of an lm-eval task with their requests, whose answers the task's own code scores."""
 
-import hashlib
-import inspect
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -15,6 +12,7 @@ from lm_eval.api.task import ConfigurableTask
 
 from broca.errors import refused
 from broca.limits import time_limit
+from broca.sources import code_digest
 from broca.tasks.items import Generation, LogLikelihood, Output, Request
 from broca.tasks.metrics import Metric, filters_of
 from broca.tasks.sandbox import SECONDS
@@ -98,15 +96,6 @@ class PreparedTask:
             "metric": "" if rescored else self.metric.full_name,
             "class": type(self.harness).__qualname__, "code": sorted(code - {""}),
         }  # fmt: skip
-
-
-def code_digest(function: Any) -> str:
-    """Returns the digest of the file of a function or class; empty if it has none."""
-    try:
-        file = Path(inspect.getsourcefile(getattr(function, "func", function)) or "")
-    except TypeError:  # a callable object without source code
-        return ""
-    return hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest() if file.is_file() else ""
 
 
 def question_texts(task: Any, document: Any) -> tuple[Any, Any, Any]:
