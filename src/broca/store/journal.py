@@ -226,11 +226,11 @@ class Journal:
 
     def _add(self, table: str, lines: Sequence[Sequence[Any]], *, first: int = 0) -> int:
         """Adds lines to a table, or replaces that of the id `first`; returns the first id."""
-        if not first:
-            ((first,),) = self.query(f"SELECT coalesce(max(id), 0) + 1 FROM {table}")
-        numbered = [(number, *line) for number, line in enumerate(lines, first)]
         marks = ", ".join("?" * (len(_COLUMNS[table]) + 2))
         with self.transaction() as connection:
+            if not first:  # within it: a writer that the lock did not see may add lines too
+                ((first,),) = self.query(f"SELECT coalesce(max(id), 0) + 1 FROM {table}")
+            numbered = [(number, *line) for number, line in enumerate(lines, first)]
             connection.executemany(
                 f"INSERT OR REPLACE INTO {table} VALUES ({marks})",
                 [(*line, _seal(table, line)) for line in numbered],
