@@ -27,7 +27,5 @@ def code_digest(code: Any) -> str:
     near = [*sorted(start.parent.glob("*.py")), *sorted(start.parent.glob("*/*.py"))]
     for file in files:
         words = set(re.findall(rb"\w+", b" ".join(_IMPORTS.findall(file.read_bytes()))))
-        files += [
-            one for one in near if one.stem.encode(errors="ignore") in words and one not in files
-        ]
+        files += [one for one in near if one.stem.encode() in words and one not in files]
     return hashlib.blake2b(b"".join(map(Path.read_bytes, files)), digest_size=16).hexdigest()
