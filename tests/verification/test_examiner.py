@@ -161,6 +161,16 @@ def test_drops_are_those_of_the_responses():
     assert verification.specific.value == pytest.approx(claimed.drop - mean)
 
 
+def test_the_order_of_the_others_changes_no_number():
+    """Intervals and random sets are the same with the other tasks in another order."""
+    examiner = five_tasks().examiner()
+    turned = replace(examiner, trial=replace(examiner.trial, others=examiner.trial.others[::-1]))
+    first, again = (one.examine(TASK_HEADS, report=str) for one in (examiner, turned))
+    assert again.specific_ci == pytest.approx(first.specific_ci, abs=1e-12)
+    drops = [[one.drop for kind in found.controls for one in kind.sets] for found in (first, again)]
+    assert drops[0] == drops[1]
+
+
 def test_few_items_that_all_stay_the_same_leave_the_mean_of_the_others_open():
     """The mean of one other task is as uncertain as its drop, of several less; so is the rest."""
     own, others = {"L0H0": 1.0}, {f"other {n}": {} for n in range(4)}
@@ -189,7 +199,7 @@ def test_a_member_whose_ablation_helps_does_not_contribute():
 def test_a_score_that_weighs_its_items_is_tested_itself(monkeypatch):
     """Equal or symmetric parts hide no weights; the p-value is that of the weighted score.
 
-    Intervals reach as far as 36 equal items allow; random sets have some or all items of others.
+    Intervals reach as far as unseen items of both weights may; random sets have some or all items.
     """
     everything = dict.fromkeys(COMPONENTS.names, 0.6)
     examiner = SimulatedModel({"b": everything | {"L0H0": 0.75}, "a": {}}, items=100).examiner()
@@ -197,12 +207,15 @@ def test_a_score_that_weighs_its_items_is_tested_itself(monkeypatch):
     rows = {name: np.ones((2, 100)) for name in "ab"}
     evidence = Evidence(trial, examiner.scope, rows)
     assert trial.aggregation("a", rows["a"][0]) is not None is trial.aggregation("b", rows["b"][0])
-    assert [evidence.test(name) for name in "ab"] == [("permutation", 1.0), ("mcnemar", 1.0)]
-    assert evidence.drop("a").high == pytest.approx(1 - 0.025 ** (1 / 36))
+    (drop, *tested), other = map(evidence.compared, "ab")
+    assert (tested, other[1:]) == (["permutation", 1.0], ("mcnemar", 1.0))
+    heavy = np.linspace(0, 1 - 0.025**0.1, 1000)
+    light = 1 - (0.025 / (1 - heavy) ** 10) ** (1 / 90)
+    assert drop.high == pytest.approx(max(heavy + light) / 2, abs=1e-5)
     rows["a"][1, 45:48] = 0
-    drop = evidence.drop("a")
-    assert (drop.value, drop.high) == pytest.approx((0.15, 0.3), abs=0.02)
-    assert evidence.test("a")[1] == pytest.approx(0.25, abs=0.06)
+    drop, _, p = evidence.compared("a")
+    assert (drop.value, drop.low, drop.high) == pytest.approx((0.15, 0, 0.3), abs=0.02)
+    assert p == pytest.approx(0.25, abs=0.06)
     found = replace(examiner, trial=trial).examine(["L0H0"], report=lambda text: None)
     sets = [drawn for control in found.controls for drawn in control.sets]
     assert {drawn.items for drawn in sets} == {16, 100}

@@ -12,7 +12,7 @@ from broca.verification.statistics import (
     holm,
     is_binary,
     items_needed,
-    mcnemar_exact,
+    paired_drop,
     paired_test,
     permutation_test,
     power,
@@ -28,15 +28,20 @@ def paired(lost, gained, same_right=3, same_wrong=2):
     return np.array(before), np.array(after)
 
 
-@pytest.mark.parametrize(("lost", "gained"), [(0, 0), (1, 0), (6, 1), (10, 3), (4, 4), (0, 7)])
+@pytest.mark.parametrize(("lost", "gained"), [(0, 0), (5, 0), (9, 2), (10, 2), (4, 4), (0, 7)])
 def test_mcnemar_is_the_enumerated_sign_test(lost, gained):
-    """The p-value is the share of sign assignments that are as uneven as the observed one."""
+    """The p-value is the share of sign assignments that are as uneven as the observed one.
+
+    The interval excludes zero only where it is at most 0.05.
+    """
     changed = lost + gained
     as_uneven = [
         abs(2 * sum(signs) - changed) >= abs(lost - gained)
         for signs in itertools.product((0, 1), repeat=changed)
     ]
-    assert mcnemar_exact(*paired(lost, gained)) == pytest.approx(np.mean(as_uneven))
+    drop, test, p = paired_drop(*paired(lost, gained, 40, 9))
+    assert (test, p) == ("mcnemar", pytest.approx(np.mean(as_uneven)))
+    assert (drop.low <= 0 <= drop.high) == (p > 0.05)
 
 
 @pytest.mark.parametrize("count", [5, 9])
@@ -101,6 +106,7 @@ def test_intervals_reach_what_was_not_seen_and_stop_at_guessing():
     right = np.ones(100)
     none, one = (bootstrap_interval(right, right - (np.arange(100) < lost)) for lost in (0, 1))
     assert none.high == pytest.approx(one.high - 0.01) == pytest.approx(0.01 - one.low)
+    assert paired_drop(np.linspace(0.9, 1, 9), np.zeros(9))[0].high == 1  # not more than all
     before = (np.arange(100) % 5 > 0).astype(float)
     drops = bootstrap_drops(before, np.zeros(100), floor=0.5)
     assert drops.mean() == pytest.approx(0.3, abs=0.01)

@@ -31,14 +31,14 @@ from broca.results.comparison import (
     TaskEffects,
 )
 from broca.runs.run import Run
+from broca.verification import Evidence, Scope
 from broca.verification.statistics import (
     Aggregate,
     Values,
     bootstrap_drops,
-    bootstrap_interval,
     holm,
     interval_of,
-    paired_test,
+    paired_drop,
     unseen,
 )
 
@@ -190,16 +190,20 @@ class Collection:
             notes=tuple(dict.fromkeys(self.notes)),
         )
 
+    def _evidence(self, measured: Measured, level: float) -> Evidence:
+        """Returns the evidence of a model on its report items, without each selection."""
+        return Evidence(measured.trial, Scope(level=level, seed=self.seed), measured.reported)
+
     def scores(self, level: float) -> tuple[SelectionScore, ...]:
         """Returns the models' scores on the report items, intact and without each selection."""
         lines = []
         for label, measured in self.models.items():
+            found = self._evidence(measured, level)
             for task, values in measured.reported.items():
                 intact, *without = (measured.trial.score(task, row) for row in values)
                 lines.append(SelectionScore(label, task, None, intact))
                 for row, score in enumerate(without, start=1):
-                    selection = self.selections[row - 1]
-                    drop = self._drop(measured, task, row, level)
+                    selection, drop = self.selections[row - 1], found.drop(task, row)
                     lines.append(SelectionScore(label, task, selection.label, score, drop))
         return tuple(lines)
 
@@ -213,6 +217,7 @@ class Collection:
         rows = list(enumerate(self.selections, start=1))
         weights: dict[Any, str] = {name: one.info.fingerprint for name, one in self.models.items()}
         for label, measured in self.models.items():
+            evidence = self._evidence(measured, level)
             for task, values in measured.reported.items():
                 of_both = (weights[label], task)
                 found = (row for row, one in rows if (weights.get(one.model), one.task) == of_both)
@@ -225,30 +230,16 @@ class Collection:
                     if own is not None:
                         three = values[[0, row, own]]
                         share = drop_share(three, aggregate, level=level, seed=self.seed)
-                    _, p = paired_test(values[0], values[row], seed=self.seed, aggregate=aggregate)
+                    drop, _, p = evidence.compared(task, row)
+                    name = None if own is None else self.selections[own - 1].label
                     lines.append(
-                        Carry(
-                            selection=selection.label,
-                            model=label,
-                            task=task,
-                            drop=self._drop(measured, task, row, level),
-                            own_selection=None if own is None else self.selections[own - 1].label,
-                            share=share,
-                            p=p,
-                            carried="undecided",
-                        )
+                        Carry(selection.label, label, task, drop, name, share, p, "undecided")
                     )
         adjusted = holm([line.p for line in lines])
         return tuple(
             replace(line, p=p, carried=_answer(line, p, level))
             for line, p in zip(lines, adjusted, strict=True)
         )
-
-    def _drop(self, measured: Measured, task: str, row: int, level: float) -> Interval:
-        """Returns the drop of a task without the selection of a row."""
-        before, after = measured.reported[task][[0, row]]
-        aggregate = measured.trial.aggregation(task, before)
-        return bootstrap_interval(before, after, level=level, seed=self.seed, aggregate=aggregate)
 
 
 def drop_share(
@@ -277,7 +268,8 @@ def drop_share(
     least, own_least = (
         unseen(before, values, level=level, aggregate=aggregate) for values in after
     )
-    if interval_of(own_drop, own_draws, level=level, least=own_least).low <= 0:
+    own, _, _ = paired_drop(before, after[1], level=level, seed=seed, aggregate=aggregate)
+    if own.low <= 0:
         return None
     usable = own_draws > 0
     alike = np.array([np.ptp(before - values) == 0 for values in after])

@@ -24,7 +24,7 @@ from broca.runs.task_sets import TaskSet, auto_tasks
 from broca.tasks import Task
 from broca.tasks.example_files import json_rows
 from broca.verification import Scope
-from broca.verification.statistics import bootstrap_interval
+from broca.verification.statistics import paired_drop
 
 ITEMS = 40
 """Number of items of a task's live score."""
@@ -327,7 +327,7 @@ class Measurer:
         after = trial.responses(
             self._scaled(run, scale if columns else 0.0), run.mask(columns)[None], places
         )[task][0]
-        drop = bootstrap_interval(before, after, aggregate=trial.aggregation(task, before))
+        drop, _, _ = paired_drop(before, after, aggregate=trial.aggregation(task, before))
         return Score(task, trial.score(task, before), trial.score(task, after), drop, len(before))
 
     def _scaled(self, run: Run, scale: float) -> Callable[[Plan], Measurement]:

@@ -25,7 +25,7 @@ from broca.runs.run import Run, model_info
 from broca.runs.session import open_run
 from broca.runs.task_sets import Part, other_tasks
 from broca.tasks import Benchmark, Request, Task
-from broca.verification.statistics import Values, bootstrap_interval, is_binary
+from broca.verification.statistics import Values, bootstrap_interval, paired_drop
 
 _INTERVALS = 11
 """Distinguishes the random numbers of intervals from others of the same seed."""
@@ -218,7 +218,7 @@ class NeuronRun:
     def lost(self, name: str, before: Values, after: Values) -> Interval:
         """Returns the loss of a task's score between responses to its `report` items."""
         own = self.run.tasks.trial().aggregation(name, before)
-        return bootstrap_interval(before, after, seed=[self.seed, _INTERVALS], aggregate=own)
+        return paired_drop(before, after, seed=[self.seed, _INTERVALS], aggregate=own)[0]
 
     def score(self, name: str, values: Values) -> Interval:
         """Returns a task's score from responses to its `report` items, as its metric counts."""
@@ -227,7 +227,7 @@ class NeuronRun:
         score = own and (lambda some, drawn: sign * own(sign * some, drawn))
         seed, none = [self.seed, _INTERVALS], np.zeros(len(values))
         found = bootstrap_interval(sign * values, none, seed=seed, aggregate=score)
-        return replace(found, low=max(found.low, 0.0)) if is_binary(values) else found
+        return replace(found, low=max(found.low, 0.0), high=min(found.high, 1.0))
 
     def notes(self) -> tuple[str, ...]:
         """Returns notes on the tasks and their items."""

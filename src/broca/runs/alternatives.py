@@ -97,8 +97,7 @@ def alternatives(
                     reason = str(error)
             masks = designs.of_sets([base, [*base, *columns]], len(names))
             evidence = Evidence(trial, scope, trial.responses(tests.measure, masks, places))
-            drop, (_, specific) = evidence.drop(trial.task), evidence.contrast()
-            _, p = evidence.test(trial.task)
+            (drop, _, p), (_, specific) = evidence.compared(trial.task), evidence.contrast()
             if columns and (p > scope.level or drop.value <= 0):
                 reason = "on fresh items it costs nothing for certain"
             heads = tuple(names[column] for column in columns)

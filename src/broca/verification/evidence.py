@@ -13,9 +13,8 @@ from broca.results.verification import TaskDrop
 from broca.verification.statistics import (
     CONTROLS,
     bootstrap_drops,
-    bootstrap_interval,
     interval_of,
-    paired_test,
+    paired_drop,
     unseen,
 )
 from broca.verification.trial import Places, Trial
@@ -109,8 +108,14 @@ class Evidence:
 
     def drop(self, name: str, after: int = 1, *, before: int = 0) -> Interval:
         """Returns the drop of a task with its interval."""
+        return self.compared(name, after, before=before)[0]
+
+    def compared(
+        self, name: str, after: int = 1, *, before: int = 0
+    ) -> tuple[Interval, str, float]:
+        """Returns the drop of a task with its interval, its test and the two-sided p-value."""
         rows, scope = self.responses[name], self.scope
-        return bootstrap_interval(
+        return paired_drop(
             rows[before],
             rows[after],
             level=scope.level,
@@ -119,17 +124,11 @@ class Evidence:
             aggregate=self.trial.aggregation(name, rows[before]),
         )
 
-    def test(self, name: str, after: int = 1, *, before: int = 0) -> tuple[str, float]:
-        """Returns the test of the drop of a task, and its two-sided p-value."""
-        first, second = (self.responses[name][row] for row in (before, after))
-        aggregate = self.trial.aggregation(name, first)
-        return paired_test(first, second, seed=self.scope.seed, aggregate=aggregate)
-
     def tested(self, name: str) -> TaskDrop:
         """Returns the drop of a task with its interval and its uncorrected test."""
         before, after = self.responses[name][:2]
         drop = self.trial.drop(name, *(self.trial.score(name, rows) for rows in (before, after)))
-        whole, (test, p) = self.drop(name), self.test(name)
+        whole, test, p = self.compared(name)
         return replace(drop, drop=whole.value, ci=(whole.low, whole.high), test=test, p=p, p_holm=p)
 
     def contrast(self) -> tuple[Interval | None, Interval | None]:
@@ -146,7 +145,8 @@ class Evidence:
         aggregates = list(map(self.trial.aggregation, names, (before for before, _ in pairs)))
         draws = np.array([
             bootstrap_drops(
-                *pairs[number], resamples=self.scope.resamples, seed=[self.scope.seed, number],
+                *pairs[number], resamples=self.scope.resamples,
+                seed=[self.scope.seed, self.trial.number(name)],
                 aggregate=aggregates[number], floor=self.trial.floor(name),
             )
             for number, name in enumerate(names)

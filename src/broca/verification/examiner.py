@@ -179,13 +179,11 @@ class Examiner:
         if not scope.controls or not columns:
             return ()
         rng = np.random.default_rng([scope.seed, 3])
-        places = {
+        places = {name: subset[name] for name in (trial.task, *trial.others)}
+        for name in sorted(places, key=trial.number):
             # aggregations other than the mean know items by their places
-            name: subset[name]
-            if trial.aggregation(name, found.responses[name][0])
-            else rng.permutation(subset[name])
-            for name in (trial.task, *trial.others)
-        }
+            if trial.aggregation(name, found.responses[name][0]) is None:
+                places[name] = rng.permutation(subset[name])
         count = scope.controls
         drawn = {"layers": layer_matched(self.components, columns, count=count, seed=scope.seed)}
         if self.norms is not None:
@@ -212,8 +210,7 @@ class Examiner:
         own = self._evidence([[], columns, *single, *rest], places)
 
         def lost(after: int = 1, before: int = 0) -> tuple[Interval, float]:
-            drop = own.drop(task, after, before=before)
-            _, p = own.test(task, after, before=before)
+            drop, _, p = own.compared(task, after, before=before)
             return drop, p if drop.value > 0 else 1.0  # a gain is no contribution
 
         pairs = [(lost(2 + n), lost(before=2 + count + n)) for n in range(count)]
@@ -289,9 +286,9 @@ class Examiner:
         task, columns = self.trial.task, self.components.columns(heads)
         places = {name: subset[name] for name in (task, *self.trial.others)}
         found = self._evidence([[], columns], places, self.kinds[kind])
-        drop, (_, specific) = found.drop(task), found.contrast()
+        (drop, _, p), (_, specific) = found.compared(task), found.contrast()
         survives = drop.low > 0 and (specific is None or specific.low > 0)
-        return AblationCheck(kind, drop, specific, found.test(task)[1], survives)
+        return AblationCheck(kind, drop, specific, p, survives)
 
 
 def fitting(

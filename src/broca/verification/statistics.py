@@ -72,20 +72,18 @@ def bootstrap_drops(
     """
     rng = np.random.default_rng(seed)
     count = len(before)
-    if aggregate is not None:
-        drops = np.empty(resamples)
-        for number in range(resamples):
-            drawn = rng.integers(count, size=count)
-            first, second = (
-                max(aggregate(values[drawn], drawn), floor) for values in (before, after)
-            )
-            drops[number] = first - second
-        return drops
-    pairs, kinds = np.unique(np.stack([before, after]), axis=1, return_inverse=True)
-    # only the counts of each pair matter: exact, and fast if there are few pairs
-    drawn = rng.multinomial(count, np.bincount(kinds.ravel()) / count, size=resamples)
-    scores: Values = np.maximum(drawn @ pairs.T / count, floor)
-    return scores[:, 0] - scores[:, 1]
+    if aggregate is None:
+        pairs, kinds = np.unique(np.stack([before, after]), axis=1, return_inverse=True)
+        # only the counts of each pair matter: exact, and fast if there are few pairs
+        drawn = rng.multinomial(count, np.bincount(kinds.ravel()) / count, size=resamples)
+        scores = drawn @ pairs.T / count
+    else:
+        samples = (rng.integers(count, size=count) for _ in range(resamples))
+        of_both = ([aggregate(of[some], some) for of in (before, after)] for some in samples)
+        scores = np.array(list(of_both))
+    intact, ablated = np.maximum(scores, floor).T
+    drops: Values = intact - ablated
+    return drops
 
 
 def bootstrap_interval(
@@ -101,17 +99,42 @@ def bootstrap_interval(
 
     Where few items changed, such an interval is too short. It reaches at least as far as if a share
     of `1 - (level / 2) ** (1 / items)` of the items, the largest of which a sample may have none,
-    deviated by the metric's range.
+    deviated by the scores' range.
     """
     drops = bootstrap_drops(before, after, resamples=resamples, seed=seed, aggregate=aggregate)
     score = aggregate or (lambda values, _: float(np.mean(values)))
     every = np.arange(len(before))
     value = score(before, every) - score(after, every)
     least = unseen(before, after, level=level, aggregate=aggregate)
-    interval = interval_of(float(value), drops, level=level, least=least)
-    if is_binary(before, after):
-        return replace(interval, low=max(interval.low, -1.0), high=min(interval.high, 1.0))
-    return interval
+    return interval_of(float(value), drops, level=level, least=least)
+
+
+def paired_drop(
+    before: Values,
+    after: Values,
+    *,
+    level: float = 0.05,
+    resamples: int = 2000,
+    seed: int | Sequence[int] = 0,
+    aggregate: Aggregate | None = None,
+) -> tuple[Interval, str, float]:
+    """Returns a drop of scores from 0 to 1 with its interval, its test and the two-sided p-value.
+
+    Zero is in the interval unless the test rejects it: a percentile interval alone is too short.
+    """
+    found = bootstrap_interval(
+        before, after, level=level, resamples=resamples, seed=seed, aggregate=aggregate
+    )
+    test, p = paired_test(before, after, seed=seed, aggregate=aggregate)
+    within = replace(found, low=max(found.low, -1.0), high=min(found.high, 1.0))
+    return with_zero(within, p, level=level), test, p
+
+
+def with_zero(interval: Interval, p: float, *, level: float) -> Interval:
+    """Returns an interval that contains zero unless a test rejects zero at the level."""
+    if p <= level:
+        return interval
+    return replace(interval, low=min(interval.low, 0.0), high=max(interval.high, 0.0))
 
 
 def unseen(
@@ -119,26 +142,37 @@ def unseen(
 ) -> float:
     """Returns by how much items of which the sample has none may move the change of the score.
 
-    Items that an aggregation weighs count as fewer; see `equal_items`.
+    It is the most that shares of such items, one share for each weight, can move it while a sample
+    without them has a probability of `level / 2`: the items of largest weight have the largest
+    shares.
     """
     span = 1.0 if is_binary(before, after) else float(np.ptp(np.concatenate([before, after])))
-    count = float(len(before))
-    if aggregate is not None:
-        count = equal_items(aggregate, len(before))
-    return span * float(1 - (level / 2) ** (1 / count))
+    weights, count = item_weights(aggregate, len(before)), np.arange(1, len(before) + 1)
+    # the share of an item is 1 - kept / weight, where that is positive
+    kept = np.exp((np.cumsum(np.log(weights)) + math.log(level / 2)) / count)
+    return span * float(np.max((np.cumsum(weights) - count * kept)[kept <= weights]))
 
 
-def equal_items(aggregate: Aggregate, count: int) -> float:
-    """Returns the number of items of equal weight whose mean varies as an aggregation does.
+def item_weights(aggregate: Aggregate | None, count: int) -> Floats:
+    """Returns the share of every item in a score, the largest first, `(items,)`.
 
     Args:
-        aggregate: The aggregation.
-        count: Number of its items.
+        aggregate: The aggregation of `count` items; None for the mean.
+        count: Number of items.
     """
-    every = np.arange(count)
-    none = aggregate(np.zeros(count), every)
-    weights = np.array([aggregate(1.0 * (every == one), every) - none for one in every])
-    return float(weights.sum() ** 2 / (weights @ weights)) if weights.any() else float(count)
+    every, weights = np.arange(count), np.zeros(count)
+    if aggregate is not None:
+        none = aggregate(weights, every)
+        weights = np.array([aggregate(1.0 * (every == one), every) - none for one in every])
+    weights = np.sort(weights[weights > 0])[::-1] if (weights > 0).any() else np.ones(count)
+    shares: Floats = weights / weights.sum()
+    return shares
+
+
+def equal_items(aggregate: Aggregate | None, count: int) -> float:
+    """Returns the number of items of equal weight whose mean varies as an aggregation does."""
+    weights = item_weights(aggregate, count)
+    return 1 / float(weights @ weights)
 
 
 def interval_of(

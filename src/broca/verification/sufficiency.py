@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -14,7 +15,14 @@ from broca.measurement import Execute, Floats
 from broca.results.base import Interval
 from broca.results.sufficiency import ENOUGH, KeptCurve, KeptSet, KeptWithout, Sufficiency
 from broca.verification.evidence import Scope
-from broca.verification.statistics import Aggregate, holm, interval_of, paired_test, unseen
+from broca.verification.statistics import (
+    Aggregate,
+    holm,
+    interval_of,
+    paired_test,
+    unseen,
+    with_zero,
+)
 from broca.verification.trial import Places, Trial
 
 RANDOM_SETS = 19
@@ -135,12 +143,13 @@ class KeptMeasurer:
             if claimed:
                 mean, least = (np.mean([*map(of, random)], axis=0) for of in (own.of, own.least))
                 curves.append(self._curve(("random", kind, "task"), mean, grid, least))
-                p_values = holm([own.p(whole, one) for one in without])
+                p_values = [own.p(whole, one) for one in without]
                 lost = _intervals(
                     own.of([whole]) - own.of(without), own.level, own.least(without, whole)
                 )
+                lost = list(map(partial(with_zero, level=own.level), lost, p_values))
                 names = (self.components.names[column] for column in columns)
-                members = map(KeptWithout, names, own.intervals(without), lost, p_values)
+                members = map(KeptWithout, names, own.intervals(without), lost, holm(p_values))
                 found = replace(found, members=tuple(members))
             kept_by_others = None
             if others:
@@ -188,7 +197,7 @@ class KeptMeasurer:
         sets = list(dict.fromkeys([frozenset(pool), frozenset[int](), *kept]))
         masks = designs.of_sets([set(pool) - one for one in sets], len(self.components))
         values = trial.responses(execute, masks, {task: places})[task]
-        count, rng = len(places), np.random.default_rng([scope.seed, 6, trial.names.index(task)])
+        count, rng = len(places), np.random.default_rng([scope.seed, 6, trial.number(task)])
         drawn = np.vstack([np.arange(count), rng.integers(count, size=(scope.resamples, count))])
         aggregate = trial.aggregation(task, values[0])
         if aggregate is None:

@@ -57,6 +57,10 @@ class Trial:
         """All tasks, the claimed one first."""
         return (self.task, *self.same_skill, *self.others, *self.at_chance)
 
+    def number(self, name: str) -> int:
+        """Returns the number of a judged task in seeds: the order of the others changes none."""
+        return (self.task, *sorted(self.others)).index(name)
+
     def judged(self, scores: Mapping[str, float]) -> Trial:
         """Returns the trial in which the others count by what they can lose.
 
