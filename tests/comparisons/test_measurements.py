@@ -34,12 +34,14 @@ def run(reference):
 @pytest.fixture(scope="module")
 def design(run):
     """The rows of the run."""
-    return draw_design(run, rows=60, seed=3, response="accuracy", places=run.tasks.places["locate"])
+    return draw_design(
+        run, rows=240, seed=3, response="accuracy", places=run.tasks.places["locate"]
+    )
 
 
 def test_items_are_asked_alike_and_masks_vary_in_size(run, design):
     """Masks vary in size, items occur equally often, and equal seeds draw equal rows."""
-    assert design.masks.shape == (60, 96)
+    assert design.masks.shape == (240, 96)
     sizes = design.masks.sum(axis=1)
     assert len(set(sizes.tolist())) > 2
     assert np.median(sizes) == pytest.approx(design.size, abs=max(2, design.size))
@@ -47,7 +49,7 @@ def test_items_are_asked_alike_and_masks_vary_in_size(run, design):
         count = len(run.tasks.places["locate"][name])
         assert np.ptp(np.bincount(items, minlength=count)) <= 1
     located = run.tasks.places["locate"]
-    again = draw_design(run, rows=60, seed=3, response="accuracy", places=located)
+    again = draw_design(run, rows=240, seed=3, response="accuracy", places=located)
     assert np.array_equal(again.masks, design.masks)
     assert all(np.array_equal(again.items[name], design.items[name]) for name in design.items)
 
@@ -87,20 +89,14 @@ def simulated(seed, *, rows=600, components=12, items=40, effects=None, slopes=0
 
 
 def test_effects_and_errors_are_those_of_the_formula():
-    """Effects are least squares and errors the clustered sandwich of items, written as loops."""
+    """Effects are least squares, and errors those of fits without each item."""
     masks, changes, item = simulated(0)
     estimates = estimate_effects(masks, changes, item)
     design = np.column_stack([np.ones(len(masks)), masks])
     coefficients, *_ = np.linalg.lstsq(design, changes, rcond=None)
-    residuals = changes - design @ coefficients
-    bread = np.linalg.pinv(design.T @ design)
-    meat = np.zeros_like(bread)
-    for number in range(40):
-        rows = item == number
-        score = design[rows].T @ residuals[rows]
-        meat += np.outer(score, score)
-    correction = 40 / 39 * (600 - 1) / (600 - 13)
-    errors = np.sqrt(np.diag(correction * bread @ meat @ bread))
+    rest = [item != number for number in range(40)]
+    without = [np.linalg.lstsq(design[rows], changes[rows], rcond=None)[0] for rows in rest]
+    errors = np.sqrt(39 / 40 * ((without - coefficients) ** 2).sum(axis=0))
     np.testing.assert_allclose(estimates.values, coefficients[1:], atol=1e-10)
     np.testing.assert_allclose(estimates.errors, errors[1:], rtol=1e-8)
     p_values = 2 * stats.t.sf(np.abs(coefficients / errors), 39)

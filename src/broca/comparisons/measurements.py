@@ -2,7 +2,8 @@
 
 The change of a row's response from the intact response is the sum of the effects of its ablated
 components, plus noise. The effects are estimated by least squares. Effects differ between items, so
-that errors are clustered by item (cluster-robust, Liang and Zeger, 1986). Two models on the same
+that errors come from leaving out each item (the jackknife; where rows are few, cluster-robust ones
+of Liang and Zeger, 1986, are too small). Two models on the same
 rows are compared by the differences of their changes, in which common effects of rows and items
 cancel.
 """
@@ -104,7 +105,7 @@ def draw_design(run: Run, *, rows: int, seed: int, response: Response, places: P
         places: Positions of each task's items.
 
     Raises:
-        BadInput: A task has fewer than ten items.
+        BadInput: A task has fewer than ten items, or the masks do not separate all components.
     """
     for name, positions in places.items():
         if len(positions) < FEWEST_ITEMS:
@@ -125,6 +126,7 @@ def draw_design(run: Run, *, rows: int, seed: int, response: Response, places: P
     rounds = pilot(drops, components, masks=MOST_MASKS, rng=rng)
     size, _ = searches.run(rounds, execute)
     masks = spread_masks(size, rows, components, rng)
+    with_intercept(masks)  # refuses masks that do not suffice, before they are measured
     items = {
         name: np.concatenate(
             [rng.permutation(len(positions)) for _ in range(-(-rows // len(positions)))]
@@ -196,6 +198,19 @@ class EffectEstimates:
         return tuple(tuple(line.tolist()) for line in lines)
 
 
+def with_intercept(masks: Bools) -> Floats:
+    """Returns a column of ones and those of the masks, `(rows, components + 1)`.
+
+    Raises:
+        BadInput: The masks do not separate all components.
+    """
+    design = np.column_stack([np.ones(len(masks)), masks.astype(np.float64)])
+    rows, columns = design.shape
+    if np.linalg.matrix_rank(design) < columns:
+        raise BadInput(f"{rows} rows do not separate {columns - 1} components: give more `rows`")
+    return design
+
+
 def estimate_effects(masks: Bools, changes: Floats, items: NDArray[np.intp]) -> EffectEstimates:
     """Estimates the effect of every component on a response.
 
@@ -204,21 +219,19 @@ def estimate_effects(masks: Bools, changes: Floats, items: NDArray[np.intp]) -> 
         changes: Response minus the intact response of the same item, or the difference of two such
             changes, `(rows,)`.
         items: Item of every row, `(rows,)`.
-
-    Raises:
-        BadInput: The masks do not separate all components.
     """
     kinds, cluster = np.unique(items, return_inverse=True)
-    design = np.column_stack([np.ones(len(masks)), masks.astype(np.float64)])
-    rows, columns = design.shape
-    if np.linalg.matrix_rank(design) < columns:
-        raise BadInput(f"{rows} rows do not separate {columns - 1} components: give more `rows`")
+    design = with_intercept(masks)
     inverse = linalg.inv(design.T @ design)
     coefficients = inverse @ (design.T @ changes)
     residuals = changes - design @ coefficients
-    scores = np.zeros((len(kinds), columns))
-    np.add.at(scores, cluster, design * residuals[:, None])
-    influence = scores @ inverse  # (items, components + 1)
-    correction = len(kinds) / (len(kinds) - 1) * (rows - 1) / (rows - columns)
-    errors = np.sqrt(correction * (influence**2).sum(axis=0))
+    scores = np.zeros((len(kinds), design.shape[1]))
+    for number in range(len(kinds)):
+        own, left = design[cluster == number], residuals[cluster == number]
+        # what is left of an item's rows by the fit without them
+        scores[number] = own.T @ linalg.lstsq(np.eye(len(own)) - own @ inverse @ own.T, left)[0]
+    influence = (
+        scores @ inverse
+    )  # coefficients minus those without an item, (items, components + 1)
+    errors = np.sqrt((len(kinds) - 1) / len(kinds) * (influence**2).sum(axis=0))
     return EffectEstimates(coefficients[1:], errors[1:], len(kinds) - 1)

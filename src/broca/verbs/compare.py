@@ -27,9 +27,9 @@ def compare(options: CompareOptions) -> Comparison:
     """Compares the components of models of one architecture, and the selections of runs on them.
 
     Every model answers the same rows: random masks on the same items. The effects of components,
-    and their differences from the first model, come from one regression with errors clustered by
-    item. Components count as changed at a false discovery rate. Every selection is ablated in every
-    model on items that the search of the first run did not see.
+    and their differences from the first model, come from one regression, with the errors of
+    leaving out each item. Components count as changed at a false discovery rate. Every selection is
+    ablated in every model on items that the search of the first run did not see.
 
     Raises:
         BrocaError: Bad input, in one line that says what to do.
