@@ -62,12 +62,9 @@ def test_changes_and_report_answers_are_those_of_plain_runs(run, design):
         place = positions[design.items["addition"][row]]
         benchmark, item = run.bank[place]
         columns = np.flatnonzero(design.masks[row]).tolist()
-        values = []
-        for ablated in (columns, []):
-            plan = Plan.crossed(run.mask(ablated)[None], np.array([place]))
-            (outputs,) = run.answers(plan)
-            values.append(benchmark.score(item, outputs))
-        assert measured.changes["addition"][row] == values[0] - values[1]
+        plan = Plan.crossed(np.vstack([run.mask(columns), run.mask([])]), np.array([place]))
+        ablated, intact = (benchmark.score(item, outputs) for outputs in run.answers(plan))
+        assert measured.changes["addition"][row] == ablated - intact
     columns = run.model.components.columns("L0H1+L1H2")
     for name, rows in measured.reported.items():
         assert rows.shape == (2, 30)

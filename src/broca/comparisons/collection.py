@@ -265,15 +265,12 @@ def drop_share(
     )
     every = np.arange(len(before))
     drop, own_drop = (score(before, every) - score(values, every) for values in after)
-    least, own_least = (
-        unseen(before, values, level=level, aggregate=aggregate) for values in after
-    )
-    own, _, _ = paired_drop(before, after[1], level=level, seed=seed, aggregate=aggregate)
-    if own.low <= 0:
+    if paired_drop(before, after[1], level=level, seed=seed, aggregate=aggregate)[0].low <= 0:
         return None
     usable = own_draws > 0
     alike = np.array([np.ptp(before - values) == 0 for values in after])
-    bounds = np.array([least, own_least]) / own_drop
+    hidden = [unseen(before, values, level=level, aggregate=aggregate) for values in after]
+    bounds = np.array(hidden) / own_drop
     return interval_of(
         drop / own_drop, draws[usable] / own_draws[usable], level=level,
         reach=float(np.linalg.norm(bounds * alike)), least=0.0 if alike[0] else float(bounds[0]),

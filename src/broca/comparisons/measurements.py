@@ -182,9 +182,7 @@ class EffectEstimates:
 
     def p_values(self) -> Floats:
         """Returns the two-sided p-values of no effect."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.abs(self.values) / self.errors
-        ratio[(self.errors == 0) & (self.values == 0)] = 0.0
+        ratio = np.abs(self.values) / np.maximum(self.errors, 1e-300)  # none is no effect
         p_values: Floats = 2 * stats.t.sf(ratio, self.freedom)
         return p_values
 

@@ -324,9 +324,8 @@ class Measurer:
         places = {task: trial.places[task]}
         columns = [] if scale == 1 else self._model.components.columns(names)
         before = trial.responses(run.measure, run.mask(())[None], places)[task][0]
-        after = trial.responses(
-            self._scaled(run, scale if columns else 0.0), run.mask(columns)[None], places
-        )[task][0]
+        scaled = self._scaled(run, scale if columns else 0.0)
+        after = trial.responses(scaled, run.mask(columns)[None], places)[task][0]
         drop, _, _ = paired_drop(before, after, aggregate=trial.aggregation(task, before))
         return Score(task, trial.score(task, before), trial.score(task, after), drop, len(before))
 

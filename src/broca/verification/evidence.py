@@ -145,9 +145,8 @@ class Evidence:
         aggregates = list(map(self.trial.aggregation, names, (before for before, _ in pairs)))
         draws = np.array([
             bootstrap_drops(
-                *pairs[number], resamples=self.scope.resamples,
-                seed=[self.scope.seed, self.trial.number(name)],
-                aggregate=aggregates[number], floor=self.trial.floor(name),
+                *pairs[number], aggregate=aggregates[number], floor=self.trial.floor(name),
+                resamples=self.scope.resamples, seed=[self.scope.seed, self.trial.number(name)],
             )
             for number, name in enumerate(names)
         ])  # fmt: skip

@@ -81,9 +81,8 @@ def bootstrap_drops(
         samples = (rng.integers(count, size=count) for _ in range(resamples))
         of_both = ([aggregate(of[some], some) for of in (before, after)] for some in samples)
         scores = np.array(list(of_both))
-    intact, ablated = np.maximum(scores, floor).T
-    drops: Values = intact - ablated
-    return drops
+    kept: Values = np.maximum(scores, floor)
+    return kept[:, 0] - kept[:, 1]
 
 
 def bootstrap_interval(
@@ -94,8 +93,9 @@ def bootstrap_interval(
     resamples: int = 2000,
     seed: int | Sequence[int] = 0,
     aggregate: Aggregate | None = None,
+    p: float = 0.0,
 ) -> Interval:
-    """Returns the drop with its paired percentile bootstrap interval.
+    """Returns the drop with its paired percentile bootstrap interval; for `p` see `interval_of`.
 
     Where few items changed, such an interval is too short. It reaches at least as far as if a share
     of `1 - (level / 2) ** (1 / items)` of the items, the largest of which a sample may have none,
@@ -106,7 +106,7 @@ def bootstrap_interval(
     every = np.arange(len(before))
     value = score(before, every) - score(after, every)
     least = unseen(before, after, level=level, aggregate=aggregate)
-    return interval_of(float(value), drops, level=level, least=least)
+    return interval_of(float(value), drops, level=level, least=least, p=p)
 
 
 def paired_drop(
@@ -122,19 +122,11 @@ def paired_drop(
 
     Zero is in the interval unless the test rejects it: a percentile interval alone is too short.
     """
-    found = bootstrap_interval(
-        before, after, level=level, resamples=resamples, seed=seed, aggregate=aggregate
-    )
     test, p = paired_test(before, after, seed=seed, aggregate=aggregate)
-    within = replace(found, low=max(found.low, -1.0), high=min(found.high, 1.0))
-    return with_zero(within, p, level=level), test, p
-
-
-def with_zero(interval: Interval, p: float, *, level: float) -> Interval:
-    """Returns an interval that contains zero unless a test rejects zero at the level."""
-    if p <= level:
-        return interval
-    return replace(interval, low=min(interval.low, 0.0), high=max(interval.high, 0.0))
+    drop = bootstrap_interval(
+        before, after, level=level, resamples=resamples, seed=seed, aggregate=aggregate, p=p
+    )
+    return replace(drop, low=max(drop.low, -1.0), high=min(drop.high, 1.0)), test, p
 
 
 def unseen(
@@ -169,14 +161,8 @@ def item_weights(aggregate: Aggregate | None, count: int) -> Floats:
     return shares
 
 
-def equal_items(aggregate: Aggregate | None, count: int) -> float:
-    """Returns the number of items of equal weight whose mean varies as an aggregation does."""
-    weights = item_weights(aggregate, count)
-    return 1 / float(weights @ weights)
-
-
 def interval_of(
-    value: float, draws: Values, *, level: float = 0.05, reach: float = 0.0, least: float = 0.0
+    value: float, draws: Values, *, level: float, reach: float = 0, least: float = 0, p: float = 0
 ) -> Interval:
     """Returns a value with the percentile interval of its bootstrap draws.
 
@@ -186,11 +172,14 @@ def interval_of(
         level: One minus the coverage of the interval.
         reach: Half the interval of a part that the draws hold constant; parts are independent.
         least: Smallest distance of the ends.
+        p: P-value of zero, which the interval contains if the level does not exclude it.
     """
     low, high = np.quantile(draws, [level / 2, 1 - level / 2])
     low, high = min(low, value - least), max(high, value + least)
     if reach:
         low, high = value - math.hypot(value - low, reach), value + math.hypot(high - value, reach)
+    if p > level:
+        low, high = min(low, 0.0), max(high, 0.0)
     return Interval(float(value), float(low), float(high))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -15,14 +14,7 @@ from broca.measurement import Execute, Floats
 from broca.results.base import Interval
 from broca.results.sufficiency import ENOUGH, KeptCurve, KeptSet, KeptWithout, Sufficiency
 from broca.verification.evidence import Scope
-from broca.verification.statistics import (
-    Aggregate,
-    holm,
-    interval_of,
-    paired_test,
-    unseen,
-    with_zero,
-)
+from broca.verification.statistics import Aggregate, holm, interval_of, paired_test, unseen
 from broca.verification.trial import Places, Trial
 
 RANDOM_SETS = 19
@@ -144,10 +136,8 @@ class KeptMeasurer:
                 mean, least = (np.mean([*map(of, random)], axis=0) for of in (own.of, own.least))
                 curves.append(self._curve(("random", kind, "task"), mean, grid, least))
                 p_values = [own.p(whole, one) for one in without]
-                lost = _intervals(
-                    own.of([whole]) - own.of(without), own.level, own.least(without, whole)
-                )
-                lost = list(map(partial(with_zero, level=own.level), lost, p_values))
+                beyond, least = own.of([whole]) - own.of(without), own.least(without, whole)
+                lost = _intervals(beyond, own.level, least, p_values)
                 names = (self.components.names[column] for column in columns)
                 members = map(KeptWithout, names, own.intervals(without), lost, holm(p_values))
                 found = replace(found, members=tuple(members))
@@ -284,10 +274,12 @@ class KeptScores:
         return paired_test(rows[kept], rows[less], seed=7, aggregate=self.aggregate)[1]
 
 
-def _intervals(draws: Floats, level: float, least: float | Floats = 0.0) -> list[Interval]:
-    """Returns intervals of rows of draws, whose ends are at least so far from the value."""
-    ends = np.broadcast_to(least, len(draws)).tolist()
+def _intervals(
+    draws: Floats, level: float, least: float | Floats = 0.0, p: float | Sequence[float] = 0.0
+) -> list[Interval]:
+    """Returns intervals of rows of draws; see `interval_of`."""
+    ends, p_values = (np.broadcast_to(given, len(draws)).tolist() for given in (least, p))
     return [
-        interval_of(row[0], row[1:], level=level, least=end)
-        for row, end in zip(draws, ends, strict=True)
+        interval_of(row[0], row[1:], level=level, least=end, p=of_zero)
+        for row, end, of_zero in zip(draws, ends, p_values, strict=True)
     ]

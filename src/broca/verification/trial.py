@@ -11,7 +11,7 @@ import numpy as np
 from broca.measurement import Bools, Execute, Floats, Ints, Plan
 from broca.results.verification import Role, TaskDrop
 from broca.tasks import Benchmark, Item
-from broca.verification.statistics import Aggregate, Values, equal_items
+from broca.verification.statistics import Aggregate, Values, item_weights
 
 Places = Mapping[str, Ints]
 """Positions of items in the bank, by task."""
@@ -72,9 +72,7 @@ class Trial:
         weights, at_chance = {}, []
         for name in self.names:
             benchmark, items = self.benchmarks[name], len(self.places[name])
-            room = 1.0
-            if benchmark.higher_is_better:
-                room = scores[name] - benchmark.chance
+            room = scores[name] - benchmark.chance if benchmark.higher_is_better else 1.0
             weights[name] = min(1.0, room) * items / (items + _NOISE)
             if name in self.others and self.guesses(name, scores[name]):
                 at_chance.append(name)
@@ -101,8 +99,8 @@ class Trial:
             items: Number of items, spaced over the report items; all by default.
         """
         count = len(self.places[name]) if items is None else items
-        aggregate = self.aggregation(name, np.zeros(count))
-        equal = count if aggregate is None else round(equal_items(aggregate, count))
+        weights = item_weights(self.aggregation(name, np.zeros(count)), count)
+        equal = round(1 / float(weights @ weights))  # as many of equal weight vary as much
         return self.benchmarks[name].at_chance(score, items=equal)
 
     def floor(self, name: str) -> float:
@@ -184,10 +182,8 @@ class Trial:
         """Returns a score from responses to some of `count` items, spaced over the report items."""
         benchmark = self.benchmarks[name]
         scores = values if benchmark.higher_is_better else -values
-        positions = spread(self.places[name], count)[drawn]
-        return benchmark.aggregate(
-            scores.tolist(), [self.items[position] for position in positions]
-        )
+        items = [self.items[position] for position in spread(self.places[name], count)[drawn]]
+        return benchmark.aggregate(scores.tolist(), items)
 
 
 def spread(positions: Sequence[int] | Ints, count: int | None) -> Ints:
