@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,6 +100,20 @@ class Component:
         return cls(int(layer), kind, int(index) if index else None)
 
 
+def components_in(given: Any) -> list[Component]:
+    """Returns the components of names joined by `+`, of names or components, or of a result.
+
+    Raises:
+        BadInput: A name is malformed, or the result does not select one set.
+    """
+    named = getattr(given, "selected", given)
+    if isinstance(named, str):
+        named = [name for name in named.split("+") if name.strip()]
+    if not isinstance(named, Iterable):
+        raise BadInput(f"give components as names or in a list, not as {type(given).__name__}")
+    return [Component.parse(getattr(one, "name", one)) for one in named]
+
+
 @dataclass(frozen=True)
 class ComponentSet(Sequence[Component]):
     """An ordered list of components: position i is column i of every matrix.
@@ -143,14 +158,10 @@ class ComponentSet(Sequence[Component]):
             )
         return self._column_of_name[canonical]
 
-    def columns(self, names: str | Iterable[str]) -> list[int]:
-        """Returns the columns of `names`: an iterable, or one string joined by `+`."""
-        if isinstance(names, str):
-            names = [name for name in names.split("+") if name.strip()]
-        return [self.column(name) for name in names]
+    def columns(self, names: Any) -> list[int]:
+        """Returns the columns of `names`, which `components_in` reads."""
+        return [self.column(component.name) for component in components_in(names)]
 
-    def mask(self, names: str | Iterable[str]) -> NDArray[np.bool_]:
+    def mask(self, names: Any) -> NDArray[np.bool_]:
         """Returns a boolean vector over the components, True for those in `names` (ablated)."""
-        mask = np.zeros(len(self), dtype=bool)
-        mask[self.columns(names)] = True
-        return mask
+        return np.isin(np.arange(len(self)), self.columns(names))

@@ -198,7 +198,9 @@ def refused(what: str) -> Iterator[None]:
     except BrocaError:
         raise
     except ImportError as error:
-        raise TaskUnusable(f"{what}: {first_line(error)}; install a release with it") from error
+        raise TaskUnusable(
+            f"{what}: {first_line(error)}; install what it imports, in a release that has it"
+        ) from error
     except Exception as error:  # a task file may raise anything
         cause = f"{type(error).__name__}: {first_line(error)}"
         raise TaskUnusable(f"{what}: {cause}; check its file, its data and the network") from error

@@ -159,7 +159,7 @@ def test_what_cannot_be_ablated_or_generate_is_refused(model):
         ("L7H0", UnknownName, "no component 'L7H0'"),
         ("head 3", BadInput, "is not a component name"),
         ("L0E1", UnsupportedModel, "no experts were found"),
-        (7, BadInput, "`components` must be names"),
+        (7, BadInput, "not as int"),
     ]:
         with pytest.raises(error, match=message), model.ablated(names):
             pass

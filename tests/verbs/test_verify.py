@@ -175,8 +175,8 @@ def test_names_are_lists_texts_and_results():
     own = Task.from_examples([{"prompt": "a", "answer": " b"}], name="own")
     many = [f"L0N{index}" for index in range(80)]  # longer than the name of a file can be
     run, named = make_result(), ["L1H2", "L0H0", *many]
-    for neurons in (many, "+".join(many)):
-        given = VerifyOptions("m", task="sorting", heads=run, neurons=neurons, same_skill=own)
+    for heads, neurons in ((run, many), (map(Component.parse, run.selected), "+".join(many))):
+        given = VerifyOptions("m", task="sorting", heads=heads, neurons=neurons, same_skill=own)
         options, _ = claim_of(given)
         assert (options.heads, options.same_skill) == ("+".join(named), [own])
 

@@ -6,7 +6,6 @@ Its answers to some prompts must be equal, and its score by lm-eval's own `hf` m
 from __future__ import annotations
 
 import copy
-import logging
 from collections.abc import Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from broca.results.export import Form, ReloadCheck, ScoreCheck
 from broca.runs.run import Run
 from broca.runs.task_sets import load_tasks, whole_tasks
 from broca.tasks import Benchmark, Task
+from broca.tasks.preparation import as_in_harness
 
 NEW_TOKENS = 12
 """Number of tokens of each continuation, where the model has room."""
@@ -263,12 +263,11 @@ def compare_scores(
     from lm_eval.models.huggingface import HFLM
     from lm_eval.tasks import TaskManager
 
-    logging.getLogger("lm_eval").setLevel(logging.ERROR)
     (task,) = benchmark.harness_tasks
     if (tokenizer.pad_token_id or 0) >= model.get_input_embeddings().num_embeddings:
         tokenizer = copy.deepcopy(tokenizer)
         tokenizer.pad_token = tokenizer.eos_token  # hf embeds its padding
-    with redirect_stderr(StringIO()):  # it draws bars that cannot be switched off
+    with as_in_harness(), redirect_stderr(StringIO()):  # it draws bars that cannot be switched off
         results = simple_evaluate(
             HFLM(
                 pretrained=model,
@@ -286,6 +285,7 @@ def compare_scores(
             fewshot_as_multiturn=options.fewshot_as_multiturn and options.chat_template,
             bootstrap_iters=0,
             log_samples=False,
+            torch_random_seed=None,
         )
     name, _, filtered = benchmark.metric.partition(",")
     hf = float(results["results"][task.task_name][f"{name},{filtered or 'none'}"])

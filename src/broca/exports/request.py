@@ -8,7 +8,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from broca.components import Component
+from broca.components import components_in
 from broca.engine import Ablation
 from broca.errors import BadInput, UnsupportedModel
 from broca.known_paths import place_of
@@ -78,8 +78,7 @@ class ExportRequest:
             target = selected_in(target)
         given = target if heads is None else heads
         result = next((one for one in (given, target) if isinstance(one, Selected)), None)
-        model, names, _ = model_and_heads(target, heads)
-        components = names if isinstance(names, str) else tuple(names)
+        model, components, _ = model_and_heads(target, heads)
         if items is None and isinstance(result, Localization):
             items = result.search.items
         ablation = _ablation_of(result, form, scale)
@@ -206,9 +205,7 @@ class ExportRequest:
             dtype = kept if options.dtype == "auto" else options.dtype
             options = replace(options, dtype=dtype, merge_adapter=True)
         given = "" if is_published(self.components) else self.components
-        words = given.split("+") if isinstance(given, str) else given
-        kinds = kinds_of(Component.parse(word) for word in words if word.strip())
-        return replace(options, components=kinds or "heads")
+        return replace(options, components=kinds_of(components_in(given)) or "heads")
 
     def call(self, names: tuple[str, ...]) -> str:
         """Returns the call of `broca.export` that repeats the export; RUN is the run's folder.

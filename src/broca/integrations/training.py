@@ -36,7 +36,7 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
 
     Args:
         task: The task.
-        heads: The set.
+        heads: The set: names, components, or a result that selected it.
         others: Other tasks, whose mean drop is subtracted.
         tokenizer: The tokenizer; by default the trainer's `processing_class`.
         every: Steps between two measurements.
@@ -60,7 +60,7 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
     def __init__(
         self,
         task: str | Task,
-        heads: str | Sequence[str],
+        heads: Any,
         *,
         others: Sequence[str | Task] = (),
         tokenizer: Any = None,
@@ -71,12 +71,11 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         run_options: RunOptions | None = None,
         **keywords: Any,
     ) -> None:
-        require_names(heads)
         for name, number in (("every", every), ("limit", limit)):
             if number < 1:
                 raise BadInput(f"`{name}` must be at least 1, not {number}")
         self.history: list[dict[str, float]] = []
-        self._task, self._heads, self._others = task, heads, others
+        self._task, self._heads, self._others = task, require_names(heads), others
         self._tokenizer, self._every, self._limit = tokenizer, every, limit
         self._seed, self._log = seed, log
         self._run_options, self._opened = RunOptions.of(keywords, run_options), ExitStack()
@@ -84,12 +83,20 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
             raise BadInput("`ablation`: a training measures zeros, or a `scale`")
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **arguments: Any) -> None:
-        """Opens the journal and the workers, which all measurements share."""
+        """Opens the journal and the workers, which all measurements share.
+
+        Raises:
+            BrocaError: There is no such task or component, or no tokenizer.
+        """
         self._opened.close()  # those of a training that was interrupted
         journal, executor = self._run_options.journal_options, self._run_options.executor_options
         space = self._opened.enter_context(open_workspace(journal, executor, warns=False))
         self._options = self._run_options.within(space)
         self._measured: int | None = None
+        if state.is_world_process_zero:  # what is misspelt is refused before the first step
+            gated, options = self._gated(**arguments), self._options
+            with open_run(gated, options, task=self._task, others=[self._others]) as opened:
+                opened.model.components.columns(self._heads)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **arguments: Any) -> None:
         """Measures at every `every` steps."""
@@ -102,20 +109,22 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
             self._measure(state, **arguments)
         self._opened.close()
 
-    def _measure(self, state: Any, *, model: Any, processing_class: Any = None, **_: Any) -> None:
-        if not state.is_world_process_zero:
-            return
+    def _gated(self, *, model: Any, processing_class: Any = None, **_: Any) -> GatedModel:
         tokenizer = self._tokenizer or processing_class
         if tokenizer is None:
             raise BadInput("the trainer has no `processing_class`: give the callback a `tokenizer`")
-        gated = GatedModel.wrap(
+        return GatedModel.wrap(
             getattr(model, "module", model),  # the model within DataParallel
             tokenizer,
             name="training",
             components=self._options.model_options.components,
         )
+
+    def _measure(self, state: Any, **arguments: Any) -> None:
+        if not state.is_world_process_zero:
+            return
         step = self._measured = int(state.global_step)
-        values = self._drops(gated)
+        values = self._drops(self._gated(**arguments))
         self.history.append({"step": step, **values})
         state.log_history.append({"step": step, **values})
         if self._log is not None:

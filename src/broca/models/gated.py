@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from broca.components import Component, ComponentSet
+from broca.components import Component, ComponentSet, components_in
 from broca.errors import BadInput, first_line
 from broca.models.caches import Reread, whole_cache
 from broca.models.checkpoints import unwrapped
@@ -193,12 +193,12 @@ class GatedModel:
             UnsupportedModel: The model has no components of such a kind.
         """
         self.require_scale(scale)
-        named, known, points = _listed(components), self.components, self.points
+        named, known, points = components_in(components), self.components, self.points
         if named and (kinds := kinds_of(named)) != self.kinds:
             known, points = choose(self.structure, kinds, architecture=self.architecture)
         values = torch.ones(1, len(known), device=self.device)
-        values[:, known.columns([component.name for component in named])] = scale
-        return GatedParts(tuple(named), known, points if named else (), values)
+        values[:, known.columns(named)] = scale
+        return GatedParts(tuple(dict.fromkeys(named)), known, points if named else (), values)
 
     def require_scale(self, scale: float) -> None:
         """Refuses a factor that the weights' number format rounds to 1, or that it cannot hold.
@@ -616,16 +616,3 @@ def _scale_of(components: Any) -> float:
             "give a `scale`, such as 0"
         )
     return 0.0 if ablation is None else float(ablation.scale)
-
-
-def _listed(components: Any) -> list[Component]:
-    """Returns components from names joined by `+`, a list of names or components, or a result."""
-    components = getattr(components, "selected", components)
-    if isinstance(components, str):
-        components = [name for name in components.split("+") if name.strip()]
-    if not isinstance(components, Iterable):
-        raise BadInput(
-            f"`components` must be names, components or a result with `selected`, not "
-            f"{type(components).__name__}"
-        )
-    return list(dict.fromkeys(Component.parse(getattr(one, "name", one)) for one in components))

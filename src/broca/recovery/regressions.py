@@ -37,11 +37,11 @@ def shipped(name: str) -> Any:
     """Makes the estimator of a recovery of `broca.recovery.RECOVERIES`."""
     estimators: dict[str, Any] = {
         # Bair et al., arXiv 2603.03335, section 4.1 and released code
-        "lasso": Standardized(Lasso(alpha=0.01, max_iter=5000), fewest=1),
-        "lasso-cv": Standardized(LassoCV(cv=5, alphas=30, eps=_SMALLEST)),
+        "lasso": Standardized(Lasso(alpha=0.01, max_iter=5000, random_state=0), fewest=1),
+        "lasso-cv": Standardized(LassoCV(cv=5, alphas=30, eps=_SMALLEST, random_state=0)),
         "omp": Standardized(OrthogonalMatchingPursuitCV(cv=5)),
         "elastic-net": Standardized(
-            ElasticNetCV(cv=5, alphas=30, eps=_SMALLEST, l1_ratio=[0.5, 0.8, 0.95])
+            ElasticNetCV(cv=5, alphas=30, eps=_SMALLEST, l1_ratio=[0.5, 0.8, 0.95], random_state=0)
         ),
         "ridge": Thresholded(RidgeCV(alphas=PENALTIES)),
         "bayesian": Thresholded(BayesianRidge()),
@@ -135,10 +135,10 @@ class NonPositiveLasso(_Linear):
         # at the smallest penalties the path may stop early: another penalty is chosen
         with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             if self.penalty is None:
-                inner = LassoCV(cv=5, alphas=20, positive=True)
+                inner = LassoCV(cv=5, alphas=20, positive=True, random_state=0)
                 self.penalty_ = float(inner.fit(matrix, -y).alpha_)
             else:
-                inner = Lasso(alpha=self.penalty, positive=True).fit(matrix, -y)
+                inner = Lasso(alpha=self.penalty, positive=True, random_state=0).fit(matrix, -y)
         self.coef_, self.intercept_ = 0.0 - inner.coef_, -float(inner.intercept_)
         return self
 

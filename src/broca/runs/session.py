@@ -1,13 +1,14 @@
 """Opens the model, the journal and the workers of a verb."""
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
-from broca.components import Component
+from broca.components import components_in
 from broca.engine import Ablation
 from broca.errors import BadInput
 from broca.known_paths import place_of
@@ -153,13 +154,13 @@ def ablation_of(options: AblationOptions, seed: int) -> Ablation:
 
 
 def model_and_heads(
-    model: str | Path | GatedModel | Selected, heads: str | Sequence[str] | Selected | None
-) -> tuple[str | GatedModel, str | Sequence[str], ModelInfo | None]:
+    model: Any, heads: Any
+) -> tuple[str | GatedModel, str | tuple[str, ...], ModelInfo | None]:
     """Returns the model and the heads of a verb, and the model of the result that stands for it.
 
     Args:
         model: A model, its name, a result or its folder; these stand for their model.
-        heads: Names, a result, which stands for its selection, or None for that of `model`.
+        heads: As for `components_in`, or None for those that `model` selected.
 
     Raises:
         BadInput: No heads are named, or the result selected none or does not exist.
@@ -168,13 +169,12 @@ def model_and_heads(
         if isinstance(model, GatedModel):
             raise BadInput("no heads are named: give `heads` such as L0H4+L1H8")
         model = heads = model if isinstance(model, Selected) else selected_in(model)
-    if isinstance(heads, Selected):
-        if not heads.selected:
-            raise BadInput(f"the run on task '{heads.task}' selected nothing: name some in `heads`")
-        heads = tuple(one if isinstance(one, str) else one.name for one in heads.selected)
+    if isinstance(heads, Selected) and not heads.selected:
+        raise BadInput(f"the run on task '{heads.task}' selected nothing: name some in `heads`")
+    names = heads if isinstance(heads, str) else tuple(one.name for one in components_in(heads))
     if isinstance(model, Selected):
-        return model.model.name, heads, model.model
-    return str(model) if isinstance(model, Path) else model, heads, None
+        return model.model.name, names, model.model
+    return str(model) if isinstance(model, Path) else model, names, None
 
 
 def selected_in(path: str | Path) -> Selected:
@@ -212,26 +212,27 @@ def require_weights_of(measured: ModelInfo | None, model: GatedModel) -> None:
         model.require_measured(measured.fingerprint, of="the run", advice="name the model itself")
 
 
-def require_names(heads: str | Sequence[str]) -> None:
+def require_names(heads: Any) -> str | tuple[str, ...]:
     """Refuses names that no component of any model has, before a model is loaded.
 
+    Returns:
+        The names one by one, or the name of a published list.
+
     Raises:
-        BadInput: None is named, or a name cannot be read; see `Component.parse`.
+        BadInput: None is named, or a name cannot be read; see `components_in`.
         UnknownName: The published list does not exist.
     """
     if is_published(heads):
-        return
-    names = [name for name in heads.split("+") if name] if isinstance(heads, str) else heads
+        return str(heads)
+    names = tuple(component.name for component in components_in(heads))
     if not names:
         raise BadInput("no heads are named: give `heads` such as L0H4+L1H8")
-    for name in names:
-        Component.parse(name)
+    return names
 
 
-def named_heads(model: GatedModel, heads: str | Sequence[str]) -> tuple[str, ...]:
+def named_heads(model: GatedModel, heads: Any) -> tuple[str, ...]:
     """Returns the heads by the model's own names, in their order; looks up published lists."""
-    require_names(heads)
-    heads = published_heads(heads, model)
+    heads = published_heads(require_names(heads), model)
     columns = model.components.columns(heads)
     if len(set(columns)) < len(columns):
         raise BadInput(f"a head is named twice in `heads` {heads}")

@@ -1,6 +1,5 @@
 """Finds tasks by name: examples, shipped tasks, a folder's tasks, and all tasks of lm-eval."""
 
-import logging
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
@@ -21,7 +20,7 @@ from broca.tasks.data_sets import PREFIX, read_data_set
 from broca.tasks.example_files import names_file
 from broca.tasks.examples import Task, harness_task
 from broca.tasks.metrics import MetricFunction, score_with, scored_group
-from broca.tasks.preparation import harness_seeds, require_locate_split
+from broca.tasks.preparation import as_in_harness, require_locate_split
 from broca.tasks.sandbox import fetching
 from broca.tasks.task_index import (
     TaskEntries,
@@ -255,6 +254,7 @@ class Catalog:
                 for member in tasks:
                     require_locate_split(member, options.locate_split)
 
+    @as_in_harness()
     def load(
         self,
         task: str | Task,
@@ -298,7 +298,7 @@ class Catalog:
             for harness in tasks:
                 score_with(harness, chosen)
             chosen, group = None, None
-        with refused(f"task '{name}' could not be prepared"), harness_seeds():
+        with refused(f"task '{name}' could not be prepared"):
             benchmark = Benchmark.build(
                 tasks,
                 tokenizer,
@@ -329,6 +329,7 @@ class Catalog:
         require_named(name)
         return Task.from_examples(name)
 
+    @as_in_harness()
     def harness_tasks(self, name: str) -> tuple[list[Any], Any | None]:
         """Loads lm-eval's objects: the tasks that a name means, and their group if any.
 
@@ -337,7 +338,6 @@ class Catalog:
             TaskUnusable: The file or the data of one cannot be read, a group has no tasks, or one
                 shows images or plays sounds.
         """
-        logging.getLogger("lm_eval").setLevel(logging.ERROR)
         self._require_entry(name)
         if name not in _packaged():
             skip_retries_if_unreachable()
@@ -348,7 +348,6 @@ class Catalog:
             refused(f"{what} could not be loaded"),
             code_tasks(self._allow_code, what=what),
             fetching(self._fetch_urls, what),
-            harness_seeds(),
         ):
             loaded = manager.load([name])
             tasks = list(loaded["tasks"].values())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import math
 import os
 import re
@@ -282,7 +281,6 @@ def harness_task(task: Task, tokenizer: RequestTokenizer, *, chat: bool) -> Any:
             "until": list(task.until), "max_gen_toks": longest, "do_sample": False,
         }  # fmt: skip
         config["process_results"] = matches
-    logging.getLogger("lm_eval").setLevel(logging.ERROR)
     return ConfigurableTask(config=config)
 
 

@@ -8,6 +8,7 @@ lm-eval's prompts. Tasks whose examples come from another split are unchanged.
 """
 
 import copy
+import logging
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -34,11 +35,16 @@ _MOST_LOCATE_DOCUMENTS = 2000
 
 
 @contextmanager
-def harness_seeds() -> Iterator[None]:
-    """Seeds `random` and numpy as lm-eval does, for tasks that draw from them; ends as it began."""
-    with ExitStack() as stack:
-        stack.callback(random.setstate, random.getstate())
-        stack.callback(np.random.set_state, np.random.get_state())  # noqa: NPY002
+def as_in_harness() -> Iterator[None]:
+    """A context for code of lm-eval: seeded as by its `simple_evaluate`, without its warnings.
+
+    Tasks such as GPQA's shuffle their choices by Python's generator. Afterwards the generators of
+    Python and NumPy are the caller's again.
+    """
+    with ExitStack() as restored:
+        restored.callback(random.setstate, random.getstate())
+        restored.callback(np.random.set_state, np.random.get_state())  # noqa: NPY002
+        logging.getLogger("lm_eval").setLevel(logging.ERROR)
         random.seed(DEFAULT_RANDOM_SEED)
         np.random.seed(DEFAULT_OTHER_SEED)  # noqa: NPY002
         yield

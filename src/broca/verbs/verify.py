@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
+from broca.components import components_in
 from broca.engine.ablation import ablations_of
 from broca.errors import BadInput
 from broca.models import GatedModel
@@ -34,7 +35,7 @@ def verify(options: VerifyOptions) -> Verification:
     """
     options, found = claim_of(options)
     run_options, seed = options.run_options, options.seed or 0
-    require_names(options.heads)
+    names = require_names(options.heads)
     ablation = ablation_of(run_options.ablation_options, seed)
     with open_run(
         options.target, run_options, task=options.task, others=[options.others, options.same_skill],
@@ -42,7 +43,7 @@ def verify(options: VerifyOptions) -> Verification:
         gated, stages = opened.model, opened.stages
         weights = "" if found is None else found.model.fingerprint
         gated.require_measured(weights, of="the run", advice="name the run's in `model`")
-        names = named_heads(gated, options.heads)
+        names = named_heads(gated, names)
         rows = options.rows // (1 + options.enough)
         tasks = opened.claimed(
             options.task, others=options.others, same_skill=options.same_skill, items=LOCATED,
@@ -191,11 +192,11 @@ def _with_neurons(options: VerifyOptions) -> VerifyOptions:
         if not neurons.selected:
             place = f" '{options.neurons}'" if isinstance(options.neurons, str) else ""
             raise BadInput(f"`neurons`{place} selected no neuron: there is nothing to verify")
-        neurons = [neuron.name for neuron in neurons.selected]
-    names = neurons if isinstance(neurons, str) else "+".join(neurons)
+    named = components_in(neurons)
     kinds = []
     if heads is not None:
-        names = f"{heads if isinstance(heads, str) else '+'.join(heads)}+{names}"
+        named = [*components_in(heads), *named]
         kinds = [k.strip() for k in options.run_options.model_options.components.split("+")]
     components = "+".join([*(kind for kind in kinds if kind != "neurons"), "neurons"])
+    names = "+".join(component.name for component in named)
     return VerifyOptions.of({"heads": names, "components": components, "seed": seed}, options)
