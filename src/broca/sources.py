@@ -12,7 +12,8 @@ _IMPORTS = re.compile(rb"^\s*(?:from|import)\b[^(\n]*(?:\([^)]*\))?", re.MULTILI
 def code_digest(code: Any) -> str:
     """Returns the digest of the file of a function or class, and of files near it that it imports.
 
-    These lie in the folder of the file, or in a folder in it.
+    These lie in the folder of the file, or in a folder in it; a file of an installed package counts
+    alone.
 
     Returns:
         32 hexadecimal digits; empty without a file.
@@ -24,7 +25,9 @@ def code_digest(code: Any) -> str:
     if not start.is_file():
         return ""
     files = [start]
-    near = [*sorted(start.parent.glob("*.py")), *sorted(start.parent.glob("*/*.py"))]
+    installed = not {"site-packages", "dist-packages"}.isdisjoint(start.parts)
+    patterns = () if installed else ("*.py", "*/*.py")
+    near = [file for pattern in patterns for file in sorted(start.parent.glob(pattern))]
     for file in files:
         words = set(re.findall(rb"\w+", b" ".join(_IMPORTS.findall(file.read_bytes()))))
         files += [one for one in near if one.stem.encode() in words and one not in files]
