@@ -6,6 +6,7 @@ from independent import plain_generation, sliced, zeroed_by_hand
 from models.architectures import BY_NAME, make_model
 from results.samples import make_result
 from tiny import tiny_llama, tiny_tokenizer
+from tokenizers import decoders
 from torch.nn.utils.parametrizations import weight_norm
 from torch.nn.utils.prune import l1_unstructured
 from transformers import AutoTokenizer, CompileConfig
@@ -180,6 +181,10 @@ def test_generate_returns_the_continuation_alone(plain, model):
     assert model.generate("", max_new_tokens=3) == model.generate("<bos>", max_new_tokens=3)
     text = tiny_tokenizer().decode(expected, skip_special_tokens=True)
     assert model.generate("ab", max_new_tokens=16, stop_strings=[text[1]]) == text[:2]
+    strips = [decoders.ByteLevel(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]  # as Llama 2's
+    model.tokenizer.backend_tokenizer.decoder = decoders.Sequence(strips)
+    assert model.tokenizer.decode(tiny_tokenizer().encode(" c")) == "c"
+    assert model.text_after(tokens, tiny_tokenizer().encode(" c")) == " c"
 
 
 SETTINGS = [

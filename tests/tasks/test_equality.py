@@ -124,4 +124,5 @@ def test_chat_template_and_system_prompt(reference, kinds, template, multiturn):
     for name in names:
         benchmark = assert_equal(model, kinds, name, results, options=options)
         assert ("be brief" in benchmark.items[0].prompt) == (template == CHAT)
+        assert any("no system message" in note for note in benchmark.notes) == (template != CHAT)
         assert benchmark.items[0].prompt.endswith("<assistant>")

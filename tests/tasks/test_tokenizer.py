@@ -5,6 +5,7 @@ from datetime import datetime
 import pytest
 from lm_eval.api.instance import Instance
 from tiny import tiny_tokenizer
+from tokenizers.processors import TemplateProcessing
 
 from broca.errors import BadInput, TaskUnusable
 from broca.tasks import RequestTokenizer
@@ -28,6 +29,16 @@ def test_requests_that_cannot_be_run_are_refused(tokenizer, kind, arguments, mes
     with pytest.raises(TaskUnusable, match=message) as error:
         tokenizer.requests(instance(kind, arguments))
     assert "task 'task'" in str(error.value)
+
+
+def test_a_tokenizer_that_ends_every_text_is_named():
+    """A token between each prompt and its answer is noted; lm-eval has it too."""
+    tokenizer = tiny_tokenizer()
+    assert RequestTokenizer(tokenizer, max_length=64).prompt_notes("mine") == []
+    ends = TemplateProcessing(single="$A <eos>", special_tokens=[("<eos>", 1)])
+    tokenizer.backend_tokenizer.post_processor = ends
+    (note,) = RequestTokenizer(tokenizer, max_length=64).prompt_notes("mine")
+    assert "ends every text with a token of its own" in note
 
 
 def chatting(template, **settings):

@@ -156,7 +156,7 @@ class Generator:
             end = gone or ("stop" if token in self._stop else "")
             if not end:
                 row.tokens.append(token)
-                text = str(decode(row.tokens, skip_special_tokens=True))
+                text = self._model.text_after([*stream.prompt], row.tokens)
                 new = "" if text.endswith(_UNFINISHED) else text[len(row.text) :]
                 row.text += new
                 likely = [

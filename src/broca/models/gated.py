@@ -289,7 +289,18 @@ class GatedModel:
         tokens = torch.tensor([prompt], device=self.device)
         with self.in_use(), torch.no_grad():
             new, _ = self.generated(tokens, longest=max_new_tokens, **options)
-        return str(tokenizer.decode(new, skip_special_tokens=True))
+        return self.text_after(prompt, new)
+
+    def text_after(self, prompt: list[int], new: list[int]) -> str:
+        """Decodes new tokens as they go on from a prompt, without special tokens.
+
+        Decoders of many tokenizers remove the space before the first word that they decode.
+        """
+        before, whole, alone = (
+            str(self.tokenizer.decode(tokens, skip_special_tokens=True))
+            for tokens in (prompt, prompt + new, new)
+        )
+        return whole.removeprefix(before) if whole.startswith(before) else alone
 
     def generated(
         self, tokens: Tensor, *, longest: int, **settings: Any

@@ -134,6 +134,7 @@ def prepare(
         raise TaskUnusable(f"no item of task '{name}' can be scored: {reason}")
     for reason, count in reasons.items():
         notes.append(f"{count} of {len(groups)} items of {name} were left out: {reason}")
+    notes += tokenizer.prompt_notes(name)
     if task.OUTPUT_TYPE == "generate_until":
         notes += tokenizer.generation_notes(name, task.config.generation_kwargs or {})
     return prepared, documents, notes

@@ -112,6 +112,7 @@ class RequestTokenizer:
         self._eos = None if eos is None else tokenizer.decode(eos, skip_special_tokens=False)
         self._prefix_text = None if self._prefix is None else tokenizer.decode(self._prefix)
         self._context = lru_cache(1)(self.encode)  # once for all choices that follow it
+        self._left_out = False
 
     @classmethod
     def of(cls, model: GatedModel, options: TaskOptions | None = None) -> RequestTokenizer:
@@ -193,9 +194,12 @@ class RequestTokenizer:
         without_system = [message for message in messages if message["role"] != "system"]
         for accepted in (list(messages), without_system):
             try:
-                return self._rendered(accepted, add_generation_prompt=add_generation_prompt)
+                text = self._rendered(accepted, add_generation_prompt=add_generation_prompt)
             except _TEMPLATE_FAULTS as error:
                 refused = error
+            else:
+                self._left_out = len(accepted) < len(messages)
+                return text
         raise BadInput(
             f"the chat template of the tokenizer refuses the prompt: {first_line(refused)}; leave "
             "out `chat_template`"
@@ -330,6 +334,22 @@ class RequestTokenizer:
             cut=cut,
             settings=json.dumps(settings, sort_keys=True) if settings else "",
         )
+
+    def prompt_notes(self, task: str) -> list[str]:
+        """Returns notes on what was done to the prompts of the task that was built last."""
+        notes = []
+        if self._left_out:
+            notes.append(
+                f"the chat template takes no system message: {task} is asked without it, as in "
+                "lm-eval"
+            )
+        if self.encode("a")[-1:] != self.encode("a", special=False)[-1:]:
+            notes.append(
+                "the tokenizer ends every text with a token of its own, which stands between "
+                f"prompts and answers of {task}, as in lm-eval: what it scores means little; save "
+                "the tokenizer without that"
+            )
+        return notes
 
     def generation_notes(self, task: str, replaced: Mapping[str, Any]) -> list[str]:
         """Returns a note on the model's own settings of generations, if it has some.

@@ -210,7 +210,7 @@ class _Conversation:
                 )
         except KeyboardInterrupt:  # ends the answer, not the conversation
             return "".join(streamer.pieces)
-        return str(tokenizer.decode(output[0, len(tokens) :], skip_special_tokens=True))
+        return self._model.text_after(tokens, output[0, len(tokens) :].tolist())
 
 
 class _Pieces(TextStreamer):  # type: ignore[misc]  # transformers has no types
