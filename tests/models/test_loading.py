@@ -163,13 +163,11 @@ def after(prefix):
 DAMAGES = {
     "the head": (without("lm_head"), {}, r"1 tensor \(lm_head\.weight\) missing"),
     "the tied embedding and head": (
-        lambda tensors: without("lm_head")(without("embed")(tensors)),
-        {"tie_word_embeddings": True},
+        lambda tensors: without("lm_head")(without("embed")(tensors)), {"tie_word_embeddings": True},
         r"2 tensors \(lm_head\.weight, model\.embed_tokens\.weight\) missing",
     ),
     "a bias too many": (
-        lambda tensors: tensors | {"model.layers.0.self_attn.q_proj.bias": torch.ones(32)},
-        {},
+        lambda tensors: tensors | {"model.layers.0.self_attn.q_proj.bias": torch.ones(32)}, {},
         r"1 tensor \(model\.layers\.0\.self_attn\.q_proj\.bias\) not of this model",
     ),
     "another width": (

@@ -34,8 +34,7 @@ def make_result(*, after=None, **changes):
     values = {
         "broca": "0.1.0",
         "model": ModelInfo("toy", "abc123", "LlamaForCausalLM", 2, 3, 1, "float32"),
-        "task": "adding",
-        "others": ("sorting",),
+        "task": "adding", "others": ("sorting",),
         "search": SearchInfo("cs-stratified", {"masks": 200}, 0),
         "cost": Cost(20100, 800, 123456, 9.87),
         "baseline": {"adding": 0.975, "sorting": 1.0},
@@ -44,11 +43,9 @@ def make_result(*, after=None, **changes):
             RankedComponent("L0H0", 0, 0, -0.11, (-0.2, -0.02), 0.93),
             *(RankedComponent(f"L{i // 3}H{i % 3}", i // 3, i % 3, 0.0) for i in (1, 2, 3, 4)),
         ),
-        "selected": ("L1H2", "L0H0"),
-        "abstained": False,
-        "reason": "",
+        "selected": ("L1H2", "L0H0"), "abstained": False, "reason": "",
         "notes": ("three prompts were cut",),
-    }
+    }  # fmt: skip
     values.update(changes)
     scores = verified(values, after or {"adding": 0.015, "sorting": 0.99})
     return Localization(**{"verification": scores, **values})
@@ -88,20 +85,11 @@ def make_atlas():
         ),
         clusters=(atlas.Cluster(("L0H2", "L0H0"), {"adding": -0.27, "sorting": -0.15}),),
         task_clusters=(("adding",),),
-        response="probability",
-        kinds="heads",
-        ablation=AblationInfo("zero", 0.0),
-        masks=660,
-        share=0.2,
-        least=0.05,
-        k=5,
-        resamples=200,
-        shrunk=False,
-        seed=0,
+        response="probability", kinds="heads", ablation=AblationInfo("zero", 0.0), masks=660,
+        share=0.2, least=0.05, k=5, resamples=200, shrunk=False, seed=0,
         cost=atlas.AtlasCost(1600, 80, 123456, 9.87, 1680),
-        notes=("three prompts were cut",),
-        broca="0.1.0",
-    )
+        notes=("three prompts were cut",), broca="0.1.0",
+    )  # fmt: skip
 
 
 def around(values, half):
@@ -129,18 +117,10 @@ def make_comparison(models=("base", "tuned")):
             comparison.ComparedModel(label, ModelInfo(label, "abc", layers=2, heads=2))
             for label in models
         ),
-        tasks=("adding",),
-        components=("L0H0", "L0H1", "L1H0", "L1H1"),
-        ablation=AblationInfo("zero", 0.0),
-        response="probability",
-        seed=3,
-        level=0.05,
-        rows=1000,
-        items={"adding": 40},
-        report_items={"adding": 80},
-        mask_size=1,
-        effects=tuple(effects),
-        differences=tuple(differences),
+        tasks=("adding",), components=("L0H0", "L0H1", "L1H0", "L1H1"),
+        ablation=AblationInfo("zero", 0.0), response="probability", seed=3, level=0.05, rows=1000,
+        items={"adding": 40}, report_items={"adding": 80}, mask_size=1,
+        effects=tuple(effects), differences=tuple(differences),
         selections=(
             comparison.ComparedSelection("base, adding", models[0], "adding", ("L0H0", "L1H1")),
         ),
@@ -152,7 +132,7 @@ def make_comparison(models=("base", "tuned")):
             comparison.Carry("base, adding", models[1], "adding", drop, None, None, 0.001, "yes"),
         ),
         notes=("a note",),
-    )
+    )  # fmt: skip
 
 
 def make_stress():
@@ -217,14 +197,12 @@ def make_export(*, form="adapter", scale=0.0, base=None):
         form=form,
         model=ModelInfo("toy", "abc", architecture="ToyForCausalLM", layers=2, heads=4, kv_heads=2),
         base=base or BaseModel("toy", None, "float32"),
-        components=("L1H2", "L0H0"),
-        ablation=AblationInfo("zero", scale),
-        held_out=held_out,
+        components=("L1H2", "L0H0"), ablation=AblationInfo("zero", scale), held_out=held_out,
         files={"adapter_model.safetensors": 1184, "adapter_config.json": 400},
         reloaded=ReloadCheck({"peft": "0.21.2"}, 32, 12, 1e-6, 1e-4, 31),
         scored=ScoreCheck("adding", "acc", 40, 0.25, 0.25),
         command="broca.export('toy', 'FOLDER', heads='L1H2+L0H0', kind='adapter', scale=0)",
-    )
+    )  # fmt: skip
 
 
 def make_reproduction():
@@ -250,13 +228,10 @@ def make_scan():
 def make_list():
     """Returns a list with a task of the package, a group of a folder and a task of the paper."""
     return TaskList(
-        shipped=("addition",),
-        instruct=(),
-        included=(),
-        included_groups=("all",),
+        shipped=("addition",), instruct=(), included=(), included_groups=("all",),
         paper=(PaperTask("boolq", "acc", "general", "aps/super_glue"),),
         groups={"general": ("boolq",)},
-    )
+    )  # fmt: skip
 
 
 def make_description():

@@ -68,17 +68,12 @@ def test_fresh_leaves_a_journal_that_is_being_written(tmp_path):
 @pytest.mark.parametrize(
     ("file", "text"),
     [
-        ("model/more", ""),
-        ("model/weights", "2"),
-        ("model/weights", None),
-        ("control.jsonl", "2"),
-        ("moved/result.json", "[]"),
-        ("moved/finished.json", "[]"),
-        ("moved/finished.json", "{"),
+        ("model/more", ""), ("model/weights", "2"), ("model/weights", None), ("control.jsonl", "2"),
+        ("moved/result.json", "[]"), ("moved/finished.json", "[]"), ("moved/finished.json", "{"),
         ("moved/finished.json", '{"localize": 3}'),
         ("moved/finished.json", '{"localize": {"files": 1}}'),
     ],
-)
+)  # fmt: skip
 def test_a_finished_command_is_known_by_its_options_and_files(tmp_path, monkeypatch, file, text):
     """A moved folder is known; other options, files and versions, and an edited result, are not."""
     model, out, moved = (tmp_path / name for name in ("model", "out", "moved"))

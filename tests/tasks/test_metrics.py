@@ -33,11 +33,7 @@ def test_metric_and_filter(catalog, name, metric, full_name):
     [
         ("choice", "acc_nrom", r"'acc_nrom' that .*; did you mean 'acc_norm'\?: .* acc, acc_n"),
         ("few", "mcc", r"no metric 'mcc' that gives each item a score.*: choose one of acc"),
-        (
-            "generation",
-            "exact_match,flexible",
-            "filter 'flexible' is unknown; did you mean 'flexible-extr",
-        ),
+        ("generation", "exact_match,flexible", "'flexible' is unknown; did you mean 'flexible-ext"),
         ("nested", "acc,strict", "filter 'strict' is unknown"),
         ("rolling", None, "no metric that gives each item a score"),
     ],
