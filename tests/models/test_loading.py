@@ -163,7 +163,8 @@ def after(prefix):
 DAMAGES = {
     "the head": (without("lm_head"), {}, r"1 tensor \(lm_head\.weight\) missing"),
     "the tied embedding and head": (
-        lambda tensors: without("lm_head")(without("embed")(tensors)), {"tie_word_embeddings": True},
+        lambda tensors: without("lm_head")(without("embed")(tensors)),
+        {"tie_word_embeddings": True},
         r"2 tensors \(lm_head\.weight, model\.embed_tokens\.weight\) missing",
     ),
     "a bias too many": (
