@@ -12,8 +12,8 @@ _IMPORTS = re.compile(rb"^\s*(?:from|import)\b[^(\n]*(?:\([^)]*\))?", re.MULTILI
 def code_digest(code: Any) -> str:
     """Returns the digest of the file of a function or class, and of files near it that it imports.
 
-    These lie in the folder of the file, or in a folder in it; a file of an installed package counts
-    alone.
+    These lie in the folder of the file, or in a folder in it. A file of an installed package, or of
+    broca, counts alone.
 
     Returns:
         32 hexadecimal digits; empty without a file.
@@ -26,6 +26,7 @@ def code_digest(code: Any) -> str:
         return ""
     files = [start]
     installed = not {"site-packages", "dist-packages"}.isdisjoint(start.parts)
+    installed |= start.is_relative_to(Path(__file__).parent)
     patterns = () if installed else ("*.py", "*/*.py")
     near = [file for pattern in patterns for file in sorted(start.parent.glob(pattern))]
     for file in files:

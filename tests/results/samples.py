@@ -1,6 +1,7 @@
 """A small finished result of every kind."""
 
 from dataclasses import replace
+from functools import partial
 
 from simulated import SimulatedTask, toy_verification
 
@@ -111,12 +112,10 @@ def make_comparison(models=("base", "tuned")):
         )
         for label, shift in zip(models[1:], shifts[1:], strict=True)
     ]  # fmt: skip
+    info = partial(ModelInfo, fingerprint="abc", layers=2, heads=2)
     drop = Interval(0.3, 0.2, 0.4)
     return comparison.Comparison(
-        models=tuple(
-            comparison.ComparedModel(label, ModelInfo(label, "abc", layers=2, heads=2))
-            for label in models
-        ),
+        models=tuple(comparison.ComparedModel(label, info(label)) for label in models),
         tasks=("adding",), components=("L0H0", "L0H1", "L1H0", "L1H1"),
         ablation=AblationInfo("zero", 0.0), response="probability", seed=3, level=0.05, rows=1000,
         items={"adding": 40}, report_items={"adding": 80}, mask_size=1,

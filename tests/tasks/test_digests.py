@@ -1,5 +1,8 @@
 """Equal digests mean the same question scored in the same way."""
 
+import json
+from pathlib import Path
+
 import pytest
 from harness_tasks import write_task
 from tasks.test_own_tasks import REQUESTS, loaded
@@ -58,8 +61,11 @@ def test_margins_are_digested_with_the_answers_that_are_compared():
     assert len({digest, first, second, margin_digest(benchmark, benchmark.items[0], b"1")}) == 4
 
 
-def test_tokenizers_are_digested_by_what_they_do():
-    """A tokenizer's digest changes with its special tokens but not with its name."""
+def test_tokenizers_are_digested_by_what_they_do(planted):
+    """A tokenizer's digest changes with its special tokens not with name or release."""
+    claims = Path(__file__).parents[2] / "docs/claims"
+    claim = json.loads((claims / "planted-addition.json").read_text())
+    assert tokenizer_digest(planted.tokenizer) == claim["digests"]["tokenizer"]
     first, second = tiny_tokenizer(), tiny_tokenizer()
     second.name_or_path = "elsewhere"
     second(["a", "a b"], padding=True)
