@@ -17,6 +17,10 @@ def test_weights_and_their_number_format_make_the_fingerprint():
     assert len({fingerprint(one) for one in (tiny_llama(), model, stored)}) == 3
     cast = fingerprint(stored, dtype=torch.float32)
     assert cast == fingerprint(stored.float())
+    table = model.model.embed_tokens.weight.data
+    model.lm_head.weight.data = table[:9]
+    before, _ = fingerprint(model), table[9:].add_(1)
+    assert fingerprint(model) != before, "of weights that begin together, each counts"
 
 
 class OwnMLP(torch.nn.Module):

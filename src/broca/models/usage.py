@@ -158,7 +158,7 @@ def fingerprint(model: nn.Module, *, dtype: torch.dtype | None = None) -> str:
     Returns:
         32 hexadecimal digits.
     """
-    addresses: set[int] = set()
+    places: set[tuple[int, int]] = set()
     waiting = _offloaded(model)
     tensors: list[tuple[str, Callable[[], Tensor]]] = []
     named = sorted(model.state_dict().items())
@@ -168,9 +168,10 @@ def fingerprint(model: nn.Module, *, dtype: torch.dtype | None = None) -> str:
         if tensor.is_meta and name in waiting:
             tensors.append((name, waiting[name]))
             continue
-        if tensor.numel() and tensor.data_ptr() in addresses:
+        place = tensor.data_ptr(), tensor.numel()  # a part may begin where the whole does
+        if tensor.numel() and place in places:
             continue
-        addresses.add(tensor.data_ptr())
+        places.add(place)
         tensors.append((name, tensor.detach))
     with ThreadPoolExecutor() as pool:
         digests = list(pool.map(lambda pair: _digest(pair[0], pair[1](), dtype), tensors))
