@@ -57,7 +57,8 @@ def test_inert_heads_are_not_localized():
 def test_few_rows_decide_random_sets_that_are_far_and_a_budget_holds():
     """Most random sets have 16 items of the task; with few rows fewer sets are measured.
 
-    A set that costs 13 % of 200 items is compared with all of them: no set needs other tasks.
+    A set that costs 13 % of 200 items is compared with all of them: no set needs other tasks. Sets
+    that cost the task as much, and another task too, are behind after 64 items of both.
     """
     verification = examined(five_tasks(), TASK_HEADS)
     items = [drawn.items for control in verification.controls for drawn in control.sets]
@@ -73,6 +74,10 @@ def test_few_rows_decide_random_sets_that_are_far_and_a_budget_holds():
     weak = SimulatedModel({"a": {"L0H0": 0.13}, "b": {"L1H1": 0.9}}, items=200)
     sets = [drawn for control in examined(weak, ["L0H0"]).controls for drawn in control.sets]
     assert {(drawn.items, drawn.specific_drop) for drawn in sets} == {(32, None)}
+    all_other = dict.fromkeys(COMPONENTS.names[1:], 0.6)
+    broad = SimulatedModel({"a": {"L0H0": 0.6}, "b": {}}, everyone=all_other, items=100)
+    for control in examined(broad, ["L0H0"], controls=5).controls:
+        assert (control.specific.rank, *(one.items for one in control.sets)) == (1, *[64] * 5)
 
 
 def test_tasks_at_chance_are_no_controls():

@@ -41,19 +41,15 @@ def test_mcnemar_is_the_enumerated_sign_test(lost, gained):
     assert (drop.low <= 0 <= drop.high) == (p > 0.05)
 
 
-@pytest.mark.parametrize("count", [5, 9])
-def test_small_permutation_tests_are_scipys_exact_ones(count):
-    """On few items the p-value equals SciPy's over all sign assignments."""
+@pytest.mark.parametrize(("count", "error"), [(5, 1e-9), (12, 1e-9), (14, 0.01)])
+def test_permutation_tests_are_scipys_exact_ones(count, error):
+    """On few items the p-value equals SciPy's over all sign assignments; on more it is near."""
     rng = np.random.default_rng(count)
     before, after = rng.normal(0.7, 1, count), rng.normal(size=count)
     done = stats.permutation_test(
-        (before, after),
-        lambda x, y, axis: np.mean(x - y, axis=axis),
-        permutation_type="samples",
-        n_resamples=np.inf,
-        vectorized=True,
+        (before - after,), np.mean, permutation_type="samples", n_resamples=np.inf
     )
-    assert permutation_test(before, after) == pytest.approx(done.pvalue)
+    assert permutation_test(before, after) == pytest.approx(done.pvalue, abs=error)
 
 
 def test_the_test_follows_the_metric():
@@ -85,11 +81,7 @@ def test_bootstrap_agrees_with_scipys_paired_bootstrap():
     before, after = paired(50, 8, 80, 12)
     interval = bootstrap_interval(before, after, resamples=20000)
     expected = stats.bootstrap(
-        (before - after,),
-        np.mean,
-        method="percentile",
-        n_resamples=5000,
-        rng=np.random.default_rng(0),
+        (before - after,), np.mean, method="percentile", n_resamples=5000, rng=0
     ).confidence_interval
     assert (interval.low, interval.high) == pytest.approx(tuple(expected), abs=0.015)
 

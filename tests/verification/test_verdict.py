@@ -12,6 +12,7 @@ from broca.results.verification import (
     Member,
     Standing,
     TaskDrop,
+    TaskFailures,
     Verification,
 )
 from broca.verification.verdict import judge
@@ -47,6 +48,11 @@ def members(*needed):
         Member(head, interval(0.2), interval(0.2), 0.001, contributes)
         for head, contributes in zip(HEADS, needed, strict=True)
     ]
+
+
+def broken(task, share):
+    """Returns outputs of a task, some of which are empty and lose what they had."""
+    return TaskFailures(task, 100, {"empty": 0.0}, {"empty": share}, share, "", share)
 
 
 DROPS = [lost("adding", "task", 0.94, 0.1), *(lost(n, "other", 0.9, 0.89) for n in ("a", "b"))]
@@ -85,7 +91,8 @@ def verdict_of(drops=DROPS, *, off_target=None, specific=None, **changes):
         ({"drops": DROPS[:1]}, "inconclusive"),
         ({"drops": [DROPS[0], *(lost(n, "other", 0.9, 0.4) for n in "ab")]}, "universal"),
         ({"controls": controls(7)}, "not localized at head level"),
-        ({"controls": controls(sets=4)}, "inconclusive"),
+        ({"controls": controls(sets=18)}, "inconclusive"),
+        ({"controls": [*controls(sets=19), *controls(2)]}, "specific"),  # p 0.05
         ({"specific": interval(0.04, 0.05)}, "inconclusive"),
         ({"controls": ()}, "inconclusive"),
         ({"controls": [*controls(), *controls(7)]}, "not localized at head level"),
@@ -93,7 +100,11 @@ def verdict_of(drops=DROPS, *, off_target=None, specific=None, **changes):
         ({"off_target": interval(0.15, 0.1)}, "partly specific"),
         ({"drops": [DROPS[0], lost("a", "other", 0.9, 0.4, p=0.5), DROPS[2]],
           "off_target": interval(0.0)}, "partly specific"),
-        ({"members": members(False, False)}, "partly specific"),
+        ({"off_target": interval(0.45)}, "partly specific"),  # neither task loses significantly
+        ({"members": members(True, False)}, "partly specific"),
+        ({"failures": [broken("a", 0.6), broken("b", 0.0)]}, "breaks the model"),
+        ({"failures": [broken("a", 0.4), broken("b", 0.0)]}, "specific"),
+        ({"drops": DROPS[:1], "failures": [broken("adding", 0.4)]}, "inconclusive"),
     ],
 )  # fmt: skip
 def test_the_first_rule_that_fits_decides(changes, label):
@@ -118,7 +129,8 @@ def test_the_part_below_chance_is_no_lost_skill(before, after, chance, below):
     drop = lost("pairs", "task", before, after, chance=chance)
     assert drop.below_chance == pytest.approx(below)
     text = verdict_of([drop, *DROPS[1:]]).text
-    assert (f"{100 * below:.1f} of them below chance: noise or" in text) == (below > 0)
+    room = f"{100 * (before - chance):.1f} above chance, {100 * below:.1f} of them below chance"
+    assert (f" of {room}: noise or" in text) == (below > 0)
 
 
 def test_items_that_would_do_exclude_zero_in_four_of_five_cases():
@@ -129,3 +141,7 @@ def test_items_that_would_do_exclude_zero_in_four_of_five_cases():
     excluded = np.mean(draws - 1.96 * spread / np.sqrt(needed) > 0)
     assert excluded == pytest.approx(0.8, abs=0.02)
     assert verdict_of(specific=interval(0.0)).items_needed is None
+    assert verdict_of().text.endswith(
+        "and 0 of 39 random sets matched by layers are as specific (ahead of 100 % [98, 102]); "
+        "2 of 2 members contribute significantly."
+    )
