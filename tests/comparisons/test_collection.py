@@ -138,14 +138,18 @@ def test_scores_are_means_and_drops_have_intervals():
 
 
 @pytest.mark.parametrize(
-    ("score", "answer"), [(0.3, "yes"), (0.8, "in part"), (1.0, "no"), (0.99, "no")]
-)
-def test_another_selection_is_needed_if_it_costs_half_of_the_own_one(score, answer):
-    """A's selection carries over to B if it costs B half of the 80 points that B's costs."""
-    reported = measured(adding=(INTACT, answers(score, 1), answers(0.2, 2)))
+    ("score", "own", "answer"),
+    [(0.3, 0.2, "yes"), (0.8, 0.2, "in part"), (1.0, 0.2, "no"), (0.99, 0.2, "no"),
+     (0.99, 0.97, "undecided")],
+)  # fmt: skip
+def test_another_selection_is_needed_if_it_costs_half_of_the_own_one(score, own, answer):
+    """A's selection carries over to B if it costs B half of what B's costs, unless both are few."""
+    reported = measured(adding=(INTACT, answers(score, 1), answers(own, 2)))
     (line,) = among({"b": reported}, TWO).carries(0.05)
     assert (line.selection, line.model, line.own_selection) == ("a's", "b", "b's")
-    assert line.share.value == pytest.approx((1 - answers(score, 1).mean()) / 0.8, abs=0.05)
+    lost = [1 - answers(*drawn).mean() for drawn in ((score, 1), (own, 2))]
+    assert line.share.value == pytest.approx(lost[0] / lost[1])
+    assert line.share.high - line.share.low < (0.2 if own == 0.2 else 2)
     assert line.carried == answer
 
 
