@@ -66,7 +66,7 @@ def test_margins_equal_plain_transformers(tiny, mask):
 
     Tokens of a paired answer are compared with the likeliest other token alone.
     """
-    assert CHOICE.paired() is CHOICE
+    assert (CHOICE.paired(), ANSWER.paired().requests[0].paired) == (CHOICE, True)
     for margin in (CHOICE, ANSWER, ANSWER.paired()):
         values = [
             plain_loglikelihood(

@@ -107,6 +107,7 @@ def test_a_trained_model_has_another_fingerprint(plain):
         before = named.fingerprint
         assert named.copy().fingerprint == before
     wrapped = broca.load(plain, tiny_tokenizer())
+    assert wrapped.fingerprint == before
     with torch.no_grad():
         plain.lm_head.weight.add_(1)
     assert named.fingerprint == wrapped.fingerprint != before

@@ -37,6 +37,7 @@ def test_functions_share_outputs_and_exact_match_shares_nothing_with_them():
         (ROWS, {"until": ("x",)}),
         (ROWS, {"max_new_tokens": 3}),
         (ROWS, {"name": "other"}),
+        (ROWS, {"metric": "contains"}),
     ],
 )
 def test_a_digest_is_of_the_question(rows, settings):

@@ -58,22 +58,29 @@ def test_what_cannot_be_scored_is_left_out(tmp_path, documents, settings, max_le
 
 
 def test_copies_of_choices_count_once(tmp_path, tokenizer):
-    """A copy of the right choice is not a wrong one, and a target may name a choice twice."""
-    documents = [{**one, "right": [2, 2]} for one in chosen(*[("a", ["b", "c", "c", "d"])] * 8)]
+    """A copy of the right choice is not a wrong one, and a target may name a choice twice.
+
+    Documents that differ only in what is right ask the same.
+    """
+    choices = chosen(*[("a", ["b", "c", "c", "d"])] * 8)
+    documents = [{**one, "right": [2 + n % 2] * 2} for n, one in enumerate(choices)]
     write_task(tmp_path, "copies", documents, **(CHOICE | {"doc_to_target": "right"}))
     task = Catalog(tmp_path).load("copies", tokenizer)
     margin = task.margin(task.items[0])
     assert (len(margin.requests), margin.gold, task.chance) == (3, 1, 0.25)
+    assert len(set(map(task.asks, task.items))) == 1
 
 
 def test_contexts_in_another_order_ask_the_same(tmp_path, tokenizer):
     """Neither the order of several inputs nor the right position asks; a sole one is right."""
     documents = chosen(("0", ["a", "b"]), ("1", ["b", "a"]), ("0", ["c"]), ("0", ["d"]))
+    gold = {"two": [0, 1], "sole": [None, None]}
     for name, part, chance in (("two", documents[:2], 0.5), ("sole", documents[2:], 1.0)):
         write_task(tmp_path, name, part, **(CHOICE | {"doc_to_target": " won"}))
         task = Catalog(tmp_path).load(name, tokenizer)
         assert len(set(map(task.asks, task.items))) == (1 if name == "two" else 2)
         assert task.chance == chance
+        assert [task.margin(item).gold for item in task.items] == gold[name]
 
 
 @pytest.mark.parametrize("name", ["train", "test"])

@@ -173,19 +173,21 @@ def test_a_data_set_is_a_task_of_the_catalog(write, tokenizer):
 
 
 def test_class_labels_are_named(tmp_path):
-    """Columns have the names in `fields`; class labels as answers are the labels' names."""
+    """Columns have the names in `fields`; answers are names of class labels, of no label empty."""
     features = datasets.Features(
         {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["neg", "pos"])}
     )
-    data = datasets.Dataset.from_dict({"text": ["good film"], "label": [1]}, features=features)
+    rows = {"text": ["good film", "film"], "label": [1, None]}
+    data = datasets.Dataset.from_dict(rows, features=features)
     data.to_parquet(tmp_path / "train.parquet")
     fields = {"prompt": "text", "answer": "label"}
-    (example,) = read_data_set(f"data:{tmp_path}", fields=fields).examples
-    assert example == {"prompt": "good film", "answer": " pos"}
+    labelled, other = read_data_set(f"data:{tmp_path}", fields=fields).examples
+    assert labelled == {"prompt": "good film", "answer": " pos"}
+    assert other["answer"] == ""
 
 
 def test_data_that_cannot_be_read_are_refused(write):
-    """Unknown columns, wrong fields, no rows and an unknown data set; an empty answer is none."""
+    """Unknown columns, wrong fields, no rows, an unknown data set; empty texts answer nothing."""
     other = str(write({"a": 1, "b": 2}))
     with pytest.raises(BadInput, match="`fields`"):
         read_data_set(other)
@@ -195,8 +197,9 @@ def test_data_that_cannot_be_read_are_refused(write):
         read_data_set("data:nobody/has-this")
     with pytest.raises(TaskUnusable, match="has no rows"):
         read_data_set(str(write("")))
-    (example,) = read_data_set(str(write({"prompt": "q", "answer": " "}))).examples
-    assert example["answer"] == ""
+    asked = (("q", " "), ("q", None), ("", "a"))
+    path = write(*({"prompt": prompt, "answer": answer} for prompt, answer in asked))
+    assert {example["answer"] for example in read_data_set(str(path)).examples} == {""}
 
 
 def test_the_shipped_example_is_a_file_by_its_name(tmp_path, monkeypatch):

@@ -17,6 +17,7 @@ def folder(tmp_path_factory):
         ("first_named", "fewshot_config: {sampler: first_n}\nfewshot_split: test"),
         ("written", "fewshot_config: {samples: [{question: 1 + 1, answer: two}]}"),
         ("fixed", "num_fewshot: 0"),
+        ("stated", "num_fewshot: 2"),
         ("valid", "test_split: null\nvalidation_split: test\ntraining_split: train"),
     ):
         (folder / f"{name}.yaml").write_text(f"{text.replace('same_split', name)}{settings}\n")
@@ -35,6 +36,7 @@ def questions(benchmark):
     [
         ("same_split", TaskOptions(num_fewshot=2), 3),
         ("same_split", TaskOptions(num_fewshot=2, limit=15), 3),
+        ("stated", TaskOptions(), 3),
         ("first_n", TaskOptions(num_fewshot=2), 2),
         ("generation", TaskOptions(num_fewshot=2), 0),
         ("generation", TaskOptions(num_fewshot=2, locate_split="train"), 3),

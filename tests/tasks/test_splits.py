@@ -42,6 +42,8 @@ def test_what_one_task_reports_no_other_task_is_searched_on():
     assert asked
     assert confirmed
     assert not (asked | confirmed) & reported
+    few = split_parts("group", parts, items=6, seed=1)
+    assert {position < 40 for position in few.locate} == {True, False}, "both tasks are searched"
 
 
 def test_seed_and_task_decide_the_cut():

@@ -11,24 +11,17 @@ from broca.errors import BadInput, TaskUnusable
 from broca.tasks import RequestTokenizer
 
 
-def instance(kind, arguments):
-    """Returns a request of lm-eval."""
-    return Instance(kind, {}, arguments, 0, metadata=("task", 3, 1))
-
-
-@pytest.mark.parametrize(
-    ("kind", "arguments", "message"),
-    [
-        ("generate_until", ("a", {"do_sample": True, "temperature": 1.0}), "samples its gen"),
-        ("generate_until", ("a", {"max_gen_toks": 1024}), "leaves no room for a prompt"),
-        ("multiple_choice_x", ("a",), "asks for 'multiple_choice_x'"),
-    ],
-)
-def test_requests_that_cannot_be_run_are_refused(tokenizer, kind, arguments, message):
+def test_requests_that_cannot_be_run_are_refused(tokenizer):
     """Sampling, too long generations and unknown kinds are refused with the task's name."""
-    with pytest.raises(TaskUnusable, match=message) as error:
-        tokenizer.requests(instance(kind, arguments))
-    assert "task 'task'" in str(error.value)
+    sampled, long = {"do_sample": True, "temperature": 1.0}, {"max_gen_toks": 1024}
+    for kind, arguments, message in (
+        ("generate_until", ("a", sampled), "task 'task' samples its gen"),
+        ("generate_until", ("a", long), "task 'task' generates .* leaves no room for a prompt"),
+        ("multiple_choice_x", ("a",), "task 'task' asks for 'multiple_choice_x'"),
+    ):
+        request = Instance(kind, {}, arguments, 0, metadata=("task", 3, 1))
+        with pytest.raises(TaskUnusable, match=message):
+            tokenizer.requests(request)
 
 
 def test_a_tokenizer_that_ends_every_text_is_named():
@@ -51,19 +44,15 @@ def chatting(template, **settings):
 USER = {"role": "user", "content": "hi"}
 
 
-@pytest.mark.parametrize(
-    "shown",
-    [
+def test_templates_get_what_they_can_show():
+    """Templates that leave texts out or refuse them get a list of parts."""
+    for shown in (
         "{% for part in m.content %}{{ part.text if part.type == 'text' }}{% endfor %}",
         "{{ m.content[0].text + '' }}",
-    ],
-    ids=["leaves texts out", "refuses texts"],
-)
-def test_templates_get_what_they_can_show(shown):
-    """Templates that show no text get a list of parts."""
-    tokenizer = chatting(f"{{% for m in messages %}}<{{{{ m.role }}}}>{shown}{{% endfor %}}")
-    said = tokenizer.chat([{"role": "system", "content": "be"}, USER])
-    assert said == "<system>be<user>hi"
+    ):
+        tokenizer = chatting(f"{{% for m in messages %}}<{{{{ m.role }}}}>{shown}{{% endfor %}}")
+        said = tokenizer.chat([{"role": "system", "content": "be"}, USER])
+        assert said == "<system>be<user>hi"
 
 
 @pytest.mark.parametrize(
