@@ -120,7 +120,7 @@ def test_experts_are_scaled_in_their_last_matrix(name, tmp_path):
     assert [bool(expert.any()) for expert in down] == [True, True, False, True]
 
 
-@pytest.mark.parametrize("components", ["L0H1+L2H0", "L0A+L1M+L1H2"])
+@pytest.mark.parametrize("components", ["L0H1+L2H0", "L0A+L1M+L1H2+L1N3", "L0H1+L0G1+L0A"])
 def test_mean_ablation_goes_into_the_biases(tiny, components):
     """Mean ablation in biases equals replacing the outputs; a projection without one is refused."""
     wrapped = gated("GPT-2")

@@ -20,7 +20,8 @@ from broca.errors import UnsupportedModel
 from broca.exports.factors import Factors, factors_of, scaled_points, scaled_tensors
 from broca.exports.request import ExportRequest, Means
 from broca.models import GatedModel, adapted_matrix, adapter_in, is_transposed, require_peft
-from broca.models.structure import is_computed
+from broca.models.gates import ActiveGates
+from broca.models.structure import is_computed, widths
 from broca.results.files import write_beside
 
 VECTORS = "adapter_model.safetensors"
@@ -162,21 +163,19 @@ def changed_tensors(
     changed = scaled_tensors(model, factors)
     if not means:
         return changed
-    for point, gates, name in scaled_points(model, components, scale):
-        if getattr(point.module, "bias", None) is None:
-            raise UnsupportedModel(
-                f"what stands in for {name} cannot be exported: it would go into the bias of "
-                f"{point.path}, which has none; use zero ablation, or ablate it while the model "
-                "runs"
-            )
-        shift = means[point][0].float().cpu()
-        shift = (1 - gates).repeat_interleave(len(shift) // len(gates)) * shift
-        if point.place == "input":
-            weight = point.module.get_parameter("weight").detach().float().cpu()
-            shift = shift @ (weight if is_transposed(point.module) else weight.T)
-        path = f"{point.path}.bias"
-        bias = changed.get(path, model.model.get_parameter(path).detach())
-        changed[path] = (bias.float() + shift.to(bias.device)).to(bias.dtype)
+    parts = model.gated_parts(components, scale)
+    with ActiveGates(parts.points, parts.values, replacement=means, every_row=True):
+        for point, _, name in scaled_points(model, components, scale):
+            bias = getattr(point.module, "bias", None)
+            if bias is None:
+                raise UnsupportedModel(
+                    f"what stands in for {name} cannot be exported: it would go into the bias of "
+                    f"{point.path}, which has none; use zero ablation, or ablate it while the "
+                    "model runs"
+                )
+            # the output of no input: also where several gates act on one projection
+            nothing = bias.new_zeros(1, 1, widths(point.module)[0])
+            changed[f"{point.path}.bias"] = point.module(nothing)[0, 0]
     return changed
 
 
