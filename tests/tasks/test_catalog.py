@@ -54,18 +54,20 @@ PAIRS = [(f"{number} + 0 =", f" {number}") for number in range(10)]
 
 
 def test_own_tasks_are_known_by_their_names(folder, tokenizer):
-    """A task object that was given once is found by name; a second of that name is refused."""
+    """A task object that was given once is found by name; a second of a name is refused."""
     catalog, task = Catalog(folder), Task.from_examples(PAIRS, name="good")
     assert catalog.name_of(task) == catalog.name_of(task) == "good"
     assert catalog.load("good", tokenizer).items[3].target == " 3"
     assert catalog.names_of([task, "addition "]) == ["good", "addition"]
-    assert catalog.names_of(task) == ["good"]
-    assert catalog.names_of("a, b,") == ["a", "b"]
+    assert catalog.names_of(task) + catalog.names_of("a, b,") == ["good", "a", "b"]
     with pytest.raises(BadInput, match="two tasks are called 'good'"):
         catalog.name_of(Task.from_examples(PAIRS, name="good"))
     with pytest.raises(BadInput, match=r"`task` must be a name or a broca\.Task, not list"):
         catalog.name_of(PAIRS)
     (folder / "same.yaml").write_text((folder / "good.yaml").read_text())
-    for known, names in ((catalog, "good.yaml"), (Catalog(), "good.yaml,good.yaml,same.yaml")):
-        with pytest.raises(BadInput, match="two tasks are called 'good': give that of"):
-            known.names_of([f"{folder}/{name}" for name in names.split(",")])
+    (folder / "file.yaml").write_text("include: good.yaml\ntask: sums.jsonl\n")
+    for known, names in ((catalog, "good"), (Catalog(), "good,good,same"), (Catalog(), "file")):
+        with pytest.raises(
+            BadInput, match=r"two tasks are called '(good|sums\.jsonl)': give that of"
+        ):
+            known.names_of([f"{folder}/{name}.yaml" for name in names.split(",")])

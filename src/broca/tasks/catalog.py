@@ -183,7 +183,8 @@ class Catalog:
                 raise TaskUnusable(fault)
             (name,) = names
             known = self._files.setdefault(name, entries[name])
-            if name in self._definitions or known.yaml_path.resolve() != place.resolve():
+            taken = name in self._definitions or names_file(name)
+            if taken or known.yaml_path.resolve() != place.resolve():
                 raise BadInput(f"two tasks are called '{name}': give that of '{task}' another name")
             return name
         if isinstance(task, str):
