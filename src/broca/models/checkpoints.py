@@ -253,7 +253,7 @@ def with_adapter(
         ) from error
     inner = unwrapped(adapted)
     # what layers share is saved once, what replaces a module perhaps twice
-    own = dict(adapted.named_parameters(remove_duplicate=False))
+    own = adapted.state_dict(keep_vars=True)  # with the buffers that layers share (VeRA)
     saved = {id(own[key]) for key in own.keys() - set(report.missing_keys)}
     missing = [
         key for key in report.missing_keys if ".default" in key and id(own.get(key)) not in saved
