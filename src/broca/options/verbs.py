@@ -282,7 +282,7 @@ class RefitOptions(Options):
     """Maximum number of heads to select; default: the run's."""
 
     resamples: Annotated[Annotated[int, Meta(ge=0)], WHOLE] = 100
-    """Number of resamples for intervals and frequencies; 0: none."""
+    """Number of resamples for frequencies; 0: none."""
 
     interactions: bool = False
     """Fit interactions of two and more components too."""

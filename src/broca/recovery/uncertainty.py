@@ -66,7 +66,8 @@ def uncertainty(
         - `p_values`: one-sided p-value of no harm; 1 without an estimate.
         - `q_values`: p-values after the correction of Benjamini and Hochberg: the share of false
           discoveries among this component and those with smaller p-values.
-        - `frequency`: share of resamples with the component among the k most harmful.
+        - `frequency`: share of resamples with the component among the k most harmful; left out
+          without resamples.
     """
     from scipy import stats
     from sklearn.base import clone
@@ -100,7 +101,7 @@ def uncertainty(
         "intervals": intervals,
         "p_values": p_values,
         "q_values": np.asarray(stats.false_discovery_control(p_values), dtype=float),
-        "frequency": selected / max(1, resamples),
+        **({"frequency": selected / resamples} if resamples else {}),
     }
 
 

@@ -65,27 +65,27 @@ def rank_by_regression(
         recovery: Name of a recovery, or an estimator.
         options: The settings of the search, for the record, besides those of the regression.
         baseline: Fixed intercept; fitted if None.
-        resamples: Number of resamples of the masks; 0 leaves out intervals and frequencies.
+        resamples: Number of resamples of the masks; 0 leaves out the frequencies.
     """
     estimator = make_recovery(recovery, baseline=baseline is not None)
     if baseline is not None:
         estimator.set_params(baseline=baseline)
     effects = coefficients(estimator, masks, responses, name=recovery_name(recovery))
     selected, reason = most_negative(effects, problem.k), NO_EFFECT
-    statistics: dict[str, Any] = {}
-    if resamples:
-        statistics |= uncertainty(
+    statistics: dict[str, Any] = {
+        **uncertainty(
             masks, responses, estimator, k=problem.k, seed=problem.seed, resamples=resamples
         )
-        q_values = statistics["q_values"]
-        if selected and len(masks) >= _FEWEST_TO_ABSTAIN and q_values.min() > DISCOVERY:
-            selected, reason = (), NO_DISCOVERY
-        unsure = sum(q_values[column] > DISCOVERY for column in selected)
-        if unsure:
-            statistics["notes"] = (
-                f"{unsure} of the {len(selected)} selected components may be due to chance (their "
-                f"false discovery rate is above {DISCOVERY:g}); more rows would tell",
-            )
+    }
+    q_values = statistics["q_values"]
+    if selected and len(masks) >= _FEWEST_TO_ABSTAIN and q_values.min() > DISCOVERY:
+        selected, reason = (), NO_DISCOVERY
+    unsure = sum(q_values[column] > DISCOVERY for column in selected)
+    if unsure:
+        statistics["notes"] = (
+            f"{unsure} of the {len(selected)} selected components may be due to chance (their "
+            f"false discovery rate is above {DISCOVERY:g}); more rows would tell",
+        )
     statistics["additivity"] = additivity(masks, responses, estimator, seed=problem.seed)
     options = {"masks": len(masks), "recovery": recovery_name(recovery), **options}
     return Ranking.of(effects, selected, reason, options, **statistics)
@@ -104,7 +104,7 @@ class CompressedSensing:
         recovery: Name of the regression that turns responses into effects, or any scikit-learn
             regressor with `coef_`.
         intercept: `fitted`, or `baseline` to fix it at the intact model's response (eq. 1).
-        resamples: Resamples of the masks, for intervals and frequencies; 0 leaves them out.
+        resamples: Resamples of the masks, for frequencies; 0 leaves these out.
     """
 
     design: Callable[..., Bools]
@@ -172,7 +172,7 @@ class Tuned:
         design: `stratified` or `bernoulli`.
         recovery: Name of the regression that turns responses into effects, or any scikit-learn
             regressor with `coef_`.
-        resamples: Resamples of the chosen masks, for intervals and frequencies; 0 leaves them out.
+        resamples: Resamples of the chosen masks, for frequencies; 0 leaves these out.
     """
 
     design: str = "stratified"
@@ -217,10 +217,9 @@ class Tuned:
             means = (yield Plan.crossed(masks, items)).mask_means()
             measured[size] = masks, means
             for count in counts:
-                ranking = rank_by_regression(
-                    problem, masks[:count], means[:count], self.recovery, {}, resamples=0
-                )
-                selections[size, count] = tuple(sorted(ranking.selected))
+                tried, name = make_recovery(self.recovery), recovery_name(self.recovery)
+                effects = coefficients(tried, masks[:count], means[:count], name=name)
+                selections[size, count] = tuple(sorted(most_negative(effects, problem.k)))
         sets = [columns for columns in dict.fromkeys(selections.values()) if columns]
         scores: dict[tuple[int, ...], float] = {(): intact}
         if sets:

@@ -32,7 +32,7 @@ class FreshMasks:
         sparsity: Share of the components that a mask ablates; None lets the pilot choose it.
         recovery: Name of the regression that turns responses into effects, or any scikit-learn
             regressor with `coef_`.
-        resamples: Resamples of the masks, for intervals and frequencies; 0 leaves them out.
+        resamples: Resamples of the masks, for frequencies; 0 leaves these out.
     """
 
     sparsity: float | None = None
