@@ -18,12 +18,10 @@ SHIPPED = BaseModel("reference", None, "float32")
 @pytest.mark.parametrize(
     ("changes", "metadata"),
     [
-        ({}, {"library_name": "peft"}),
+        ({"base": SHIPPED}, {"library_name": "peft", "base_model": None}),
         ({"form": "weights"}, {"library_name": "transformers"}),
         ({"form": "heads"}, {"library_name": "broca"}),
         ({"base": HUB}, {"base_model": "org/base", "base_model_relation": "adapter"}),
-        ({"base": BaseModel(None, None, "float32")}, {"base_model": None}),
-        ({"base": SHIPPED}, {"base_model": None}),
     ],
 )
 def test_the_hub_reads_how_an_export_is_loaded_and_its_base(changes, metadata):
@@ -68,11 +66,12 @@ def test_an_earlier_export_is_replaced_and_names_nothing_outside(tmp_path):
 
 
 def test_a_folder_is_called_by_its_name(tmp_path):
-    """A base in a folder is named by the folder alone, without its path."""
-    place = tmp_path / "base"
-    place.mkdir()
-    export = make_export(base=BaseModel(str(place), None, "float32"))
-    text = card(replace(export, command=f"broca.export({str(place)!r}, 'FOLDER')"))
-    assert "broca.export('base', 'FOLDER')" in text
-    assert "# base without L1H2" in text
+    """A base in a folder and a file of examples are named without their paths, and fit a table."""
+    export, task = make_export(base=BaseModel(str(tmp_path), None, "float32")), f"{tmp_path}/|.csv"
+    drop = replace(export.held_out.drops[0], task=task)
+    held = replace(export.held_out, task=task, drops=(drop,))
+    text = card(replace(export, command=f"broca.export('{tmp_path}', 'FOLDER')", held_out=held))
+    assert f"broca.export({tmp_path.name!r}, 'FOLDER')" in text
+    assert f"# {tmp_path.name} without L1H2" in text
+    assert "\n| \\|.csv | " in text
     assert str(tmp_path) not in text

@@ -14,6 +14,7 @@ from broca.errors import BadInput
 from broca.known_paths import SHIPPED_MODELS
 from broca.results.export import Export
 from broca.results.files import encode, write_beside
+from broca.tasks.example_files import names_file
 
 PART = ".broca-export-"
 """First letters of the folder of an export that is not complete."""
@@ -80,12 +81,21 @@ def card(export: Export) -> str:
     base = export.base.id or export.model.name
     if Path(base).expanduser().exists():  # a card names no path on this machine
         base = Path(base).name
+    tasks = {one.task for one in (*getattr(export.held_out, "drops", ()), export.scored) if one}
+
+    def told(text: str) -> str:
+        """Returns a text with files of examples by their names, and without Markdown's signs."""
+        for task in sorted(tasks, key=len, reverse=True):
+            text = text.replace(task, Path(task).name if names_file(task) else task)
+        return " ".join(text.split()).translate({ord(sign): f"\\{sign}" for sign in "\\|<*"})
+
     more = len(export.components) - MOST_NAMED
     template = Environment(trim_blocks=True, undefined=StrictUndefined).from_string(
         (files("broca.exports") / "card.md.j2").read_text(encoding="utf-8")
     )
     return template.render(
         export=export,
+        told=told,
         form=export.form,
         scale=export.ablation.scale,
         base=base,
