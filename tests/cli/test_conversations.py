@@ -12,16 +12,17 @@ from cli.running import printed
 
 
 def test_a_conversation_has_both_voices(monkeypatch):
-    """Every answer begins with its voice on a line of its own."""
-    lines = ("2 + 2 =", "/scale 0.5", "/wrong", "2 + 2 =")
+    """Every answer begins with its voice on a line of its own; closed stdin ends at once."""
     chat = ("chat", "reference-small", "--heads", "L0H1", "--max-new-tokens", 4)
-    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines) + "\n"))
+    monkeypatch.setattr("sys.stdin", io.StringIO("2 + 2 =\n/scale 0.5\n/wrong\n2 + 2 =\n"))
     text = printed(*chat).splitlines()
     assert text[0] == "L0H1 ablated; /help lists the commands, /quit ends"
     voices = [line.split("]")[0] for line in text if line.startswith("[")]
     assert voices == ["[intact", "[ablated"] * 2
     assert "L0H1 scaled by 0.5" in text
     assert any(line.startswith("/wrong is unknown") for line in text)
+    monkeypatch.setattr("sys.stdin", None)
+    assert printed(*chat).splitlines() == text[:1]
 
 
 @pytest.mark.long

@@ -54,8 +54,9 @@ def keep_stdout_for_results(*, json: bool = False) -> None:
     """Redirects what others print from stdout to stderr.
 
     Native libraries and Ray's processes are redirected always. Python's own output, such as what
-    the functions of a task file print, goes to stdout unless stdout holds JSON. If stdout is not
-    file descriptor 1, as under a test that captures it, nothing changes.
+    the functions of a task file print, goes to stdout unless stdout holds JSON. Signs that the
+    encoding of stdout lacks are written as codes. If stdout is not file descriptor 1, as under a
+    test that captures it, nothing changes.
 
     Args:
         json: Whether stdout holds only what `print_json` and `print_text` print.
@@ -67,11 +68,11 @@ def keep_stdout_for_results(*, json: bool = False) -> None:
     except (AttributeError, OSError, ValueError):  # no stream, or a stream without a descriptor
         return
     sys.stdout.flush()
-    descriptor = os.dup(STDOUT)
+    raw = io.BufferedWriter(_Stdout(os.dup(STDOUT), "w"))
     os.dup2(sys.stderr.fileno(), STDOUT)
-    _results_stream = io.TextIOWrapper(
-        io.BufferedWriter(_Stdout(descriptor, "w")), sys.stdout.encoding, sys.stdout.errors
-    )
+    encoding = "utf-8" if json else sys.stdout.encoding  # as JSON is in files
+    errors = sys.stdout.errors if encoding.lower() == "utf-8" else "backslashreplace"
+    _results_stream = io.TextIOWrapper(raw, encoding, errors)
     sys.stdout = sys.stderr if json else _results_stream
 
 

@@ -107,7 +107,7 @@ def chat(options: ChatOptions, *, prints: ProgressPrint = ProgressPrint()) -> No
     import broca
 
     speaker = ""
-    asks = sys.stdin.isatty()
+    asks = sys.stdin is not None and sys.stdin.isatty()
     if asks:
         import readline  # noqa: F401  # arrow keys and history of `input`
 
@@ -118,7 +118,7 @@ def chat(options: ChatOptions, *, prints: ProgressPrint = ProgressPrint()) -> No
         speaker = voice
 
     def lines() -> Iterator[str]:
-        with suppress(EOFError):
+        with suppress(EOFError, RuntimeError):  # the second one is that stdin is closed
             while True:
                 turn("")
                 sys.stdout.flush()
