@@ -108,7 +108,7 @@ def test_foreign_pages_and_large_requests_are_refused(server):
             b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
             for body in (
                 b'{"x":' + b"[" * 10**5, b"\xff\xfe", b'{"prompt": "a", "longest": -1e999}',
-                b'{"prompt": "\\ud800"}', b'{"prompt": "a", "scale": NaN}', b'{"prompt": 1}',
+                b'{"prompt": "\\ud800"}', b'{"scale": NaN}', b'{"prompt": 1}', b'{"off": "\xff"}',
             )
         ),
     ],

@@ -233,7 +233,7 @@ class Question(msgspec.Struct):
 def _question(content: bytes) -> Question:
     try:
         return msgspec.json.decode(content, type=Question)
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadInput(f"the request is not a JSON object with these fields ({error})") from error
 
 

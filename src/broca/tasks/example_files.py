@@ -59,6 +59,7 @@ def read_rows(path: Path) -> Iterator[tuple[str, Any]]:
 
 def _table(path: Path, text: str) -> Iterator[tuple[str, Any]]:
     """Yields the rows of a table; the line of names says what is between its columns."""
+    csv.field_size_limit(max(len(text), csv.field_size_limit()))  # `Task` bounds texts
     names = text.lstrip("\r\n").partition("\n")[0]
     rows = csv.DictReader(
         io.StringIO(text, newline=""), strict=True, delimiter=max(",;\t", key=names.count)

@@ -83,7 +83,7 @@ def view(folders: str | Path | Sequence[str | Path] = ".", *, out: str | Path = 
             entry = entry_of(
                 result,
                 name=_relative(file.parent, Path.cwd()),
-                page=quote(_relative(page, place)) if page.is_file() else "",
+                page=quote(os.fsencode(_relative(page, place))) if page.is_file() else "",
                 date=f"{written:%Y-%m-%d}",
             )
             entries.append(entry)
@@ -92,9 +92,9 @@ def view(folders: str | Path | Sequence[str | Path] = ".", *, out: str | Path = 
     if not entries:
         names = ", ".join(f"'{root}'" for root in roots)
         raise BadInput(f"{names} holds no result of broca: give the out folders of commands")
-    path = place / NAME
-    write_beside(path, filled("index", entries=entries, notes=notes))
-    return path
+    index = filled("index", entries=entries, notes=notes)
+    write_beside(place / NAME, index.encode(errors="replace").decode())  # names may be no UTF-8
+    return place / NAME
 
 
 _KINDS = {kind.FILE: kind for kind in KINDS if kind.FILE and kind.PAGE}
