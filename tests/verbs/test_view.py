@@ -35,15 +35,15 @@ def test_unreadable_files_are_noted_and_names_quoted(tmp_path):
 
     Names that are not parts of an address, or not UTF-8, are quoted in links.
     """
-    make_result().save(tmp_path / "javascript:alert(1)#?\udcff")
-    (tmp_path / "two").mkdir()
-    (tmp_path / "two" / "result.json").write_text("{}")
+    make_result().save(tmp_path / "one")
+    (tmp_path / "one").rename(tmp_path / "javascript:alert(1)#?\udcff")
+    (tmp_path / "atlas.json").write_text("{}")
     edited = make_result(verification=replace(make_result().verification, drops=()))
     (tmp_path / "result.json").write_text(encode(edited))
     html = broca.view(tmp_path, out=tmp_path).read_text()
     assert "<h1>1 result</h1>" in html
     assert '<a href="javascript%3Aalert%281%29%23%3F%FF/report.html">' in html
-    assert "two/result.json" in html
+    assert "atlas.json" in html
     assert "a localization cannot be shown" in html
 
 
