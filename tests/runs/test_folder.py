@@ -70,7 +70,7 @@ def test_fresh_leaves_a_journal_that_is_being_written(tmp_path):
     [
         ("model/more", ""), ("model/weights", "2"), ("model/weights", None), ("control.jsonl", "2"),
         ("moved/result.json", "[]"), ("moved/finished.json", "[]"), ("moved/finished.json", "{"),
-        ("moved/finished.json", '{"localize": 3}'),
+        ("moved/finished.json", '{"localize": 3}'), ("asked.jsonl", "2"), ("right.py", "2"),
         ("moved/finished.json", '{"localize": {"files": 1}}'),
     ],
 )  # fmt: skip
@@ -79,16 +79,18 @@ def test_a_finished_command_is_known_by_its_options_and_files(tmp_path, monkeypa
     model, out, moved = (tmp_path / name for name in ("model", "out", "moved"))
     model.mkdir()
     out.mkdir()
-    (model / "weights").write_text("1")
-    (out / "result.json").write_text("{}")
-    (tmp_path / "control.jsonl").write_text("")
+    for name in ("model/weights", "out/result.json", "control.jsonl", "asked.jsonl", "right.py"):
+        (tmp_path / name).write_text("{}")
     monkeypatch.chdir(tmp_path)
-    options = LocalizeOptions(str(model), task="sorting", others="capitals,control.jsonl")
+    others, asked = "control.jsonl, data:asked.jsonl", TaskOptions(reference="right.py:function")
+    run_options = RunOptions(task_options=asked)
+    options = LocalizeOptions(str(model), task="a", others=others, run_options=run_options)
     note_finished(out, "localize", options, [out / "result.json"])
     out.rename(moved)
     assert finished_files(moved, "localize", options) == (moved / "result.json",)
-    quick = replace(options, run_options=RunOptions(model_options=ModelOptions(device="cpu")))
-    assert finished_files(moved, "localize", quick)  # it decides only how the result is computed
+    quick = replace(run_options, model_options=ModelOptions(device="cpu"))
+    # it decides only how the result is computed
+    assert finished_files(moved, "localize", replace(options, run_options=quick))
     assert not finished_files(moved, "localize", replace(options, seed=1))
     with monkeypatch.context() as patch:
         patch.setattr("broca.runs.folder.versions", lambda: {"torch": "0.1"})

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from broca.errors import BadInput, BrocaError, Interrupted, NothingToLocalize, OutFolderTaken
-from broca.known_paths import PACKAGED_MODELS, SHIPPED_MODELS, folder_of, place_of
+from broca.known_paths import PACKAGED_MODELS, PREFIX, SHIPPED_MODELS, folder_of, place_of
 from broca.options import (
     GRANTS,
     AtlasOptions,
@@ -57,6 +57,7 @@ TASKS = {"task", "tasks", "others", "same_skill", "wordings"}
 """Options that name tasks, joined by commas or in a list, each of which may be a file."""
 
 _JOURNALS = re.compile(r"journal\.sqlite(-wal|-shm|\.lock)?")
+_NAMES_FILE = re.compile(rf"\s*{PREFIX}(.+?)\s*|(.+\.py):\w+|{os.sep}.+")
 _PACKAGES = ("broca", "torch", "transformers", "lm-eval", "datasets", "numpy", "scikit-learn")
 
 
@@ -369,10 +370,11 @@ def _stamps(folder: Path, options: Options, result: Path) -> dict[str, list[int]
 
 
 def _named(value: Any) -> Iterator[str]:
-    """Yields every text within plain options that names a file or a folder."""
+    """Yields every file or folder that a text within plain options names."""
     if isinstance(value, str):
-        words = {value, *value.split(",")}
-        yield from (word for word in words if word.startswith(os.sep) and os.path.exists(word))
+        named = map(_NAMES_FILE.fullmatch, {value, *value.split(",")})
+        places = (os.path.expanduser(match[match.lastindex or 0]) for match in named if match)
+        yield from (os.path.abspath(place) for place in places if os.path.exists(place))
     elif isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
             yield from _named(inner)
