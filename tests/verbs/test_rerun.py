@@ -55,11 +55,15 @@ def test_from_scratch_gives_the_same_result(finished, tmp_path):
 
 
 def test_the_executor_of_a_repetition_is_the_runs_or_named(copied, monkeypatch):
-    """A repetition uses the executor that `reproduce.json` records, unless another is named."""
+    """A repetition has the executor and the engine that `reproduce.json` records or a call names.
+
+    From the journal alone, naming one is refused.
+    """
     used = []
 
     def refuse(*, settings, **_):
         used.append(settings.run_options.executor_options.executor)
+        assert settings.run_options.engine_options.token_budget == 64
         raise BadInput("no workers here")
 
     monkeypatch.setattr("broca.verbs.localize.localize", refuse)
@@ -67,10 +71,13 @@ def test_the_executor_of_a_repetition_is_the_runs_or_named(copied, monkeypatch):
     record = json.loads(file.read_text())
     for recorded, given in (("local", {}), ("ray", {}), ("local", {"executor": "ray"})):
         record["options"]["run_options"]["executor_options"]["executor"] = recorded
+        record["options"]["run_options"]["engine_options"]["token_budget"] = 64
         file.write_text(json.dumps(record))
         with pytest.raises(BadInput, match="no workers here"):
             rerun(copied, from_scratch=True, **given)
     assert used == ["local", "ray", "ray"]
+    with pytest.raises(BadInput, match="the journal alone is read"):
+        rerun(copied, token_budget=64)
 
 
 def test_a_file_of_examples_has_the_name_that_the_run_gave_it(tmp_path, monkeypatch):
@@ -110,8 +117,6 @@ def test_other_folders_are_refused(finished, copied, tmp_path):
         journal.note_search(1, {})
     with pytest.raises(NotInJournal, match="ended before its search began"):
         rerun(copied)
-    RunFolder.claim(
-        copied, verb="atlas", options=AtlasOptions("reference"), command=["broca"], fresh=True
-    )
+    RunFolder.claim(copied, verb="atlas", options=AtlasOptions("a"), command=[""], fresh=True)
     with pytest.raises(BadInput, match="holds no run of `broca localize`"):
         rerun(copied)

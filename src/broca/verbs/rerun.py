@@ -37,14 +37,16 @@ def rerun(options: RerunOptions) -> Repetition:
         from broca.verbs.localize import localize
 
         given = options_of_run(options.folder, options.run_options, with_journal=False)
-        again, day = run_folder.options, before.task_options.get("chat_template_date")
+        again, asked = run_folder.options, given.task_options
+        day = asked.chat_template_date or before.task_options.get("chat_template_date")
         if not again.task.strip().endswith((".yaml", ".yml")):  # these have a name of their own
             again = replace(again, task=before.task)  # its path is its name in results
         recorded = again.run_options
         run_options = replace(
             given,
-            task_options=replace(given.task_options, chat_template_date=day),
+            task_options=replace(asked, chat_template_date=day),
             ablation_options=recorded.ablation_options,
+            engine_options=with_recorded(given.engine_options, recorded.engine_options),
             executor_options=with_recorded(given.executor_options, recorded.executor_options),
         )
         with open_workspace(run_options.journal_options, run_options.executor_options) as space:
@@ -56,6 +58,8 @@ def rerun(options: RerunOptions) -> Repetition:
                     copy_vectors(journal, space.journal, role=TIMING)
             settings = replace(again, run_options=run_options)
             return compare_results(before, localize(settings=settings, journal=space))
+    if replace(options.run_options, on_progress=None) != RerunOptions(options.folder).run_options:
+        raise BadInput("the journal alone is read: leave other options out, or add `from_scratch`")
     with Journal(run_folder.journal, read_only=True) as journal:
         run = find_run(journal, run_folder.record.digests.get("run"))
         ranking = ranking_from_journal(journal, run)
