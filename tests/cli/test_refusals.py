@@ -22,25 +22,24 @@ REFUSED = [
     ("verify ~none-such/x", "cannot be opened .Could not determine home directory"),
     ("localize reference --task calls --others '' --rows 50", "--rows 50 is too few"),
     ("localize reference --task mbpp --others ''", r"off by default.*--allow-code.*docs/sandbox"),
-    (f"{ADDITION} --k 0", "--k must be at least 1"),
-    (f"{ADDITION} --seed -1", "--seed must be at least 0"),
-    (f"{ADDITION} --max-minutes inf", "--max-minutes must be at most"),
+    (f"{ADDITION} --k 0", "--k must be at least 1"), ("localize", "MODEL is missing"),
+    (f"{ADDITION} --seed -1", "at least 0"), (f"{ADDITION} --max-minutes inf", "must be at most"),
+    # JSON has none of these, and the folder of such a run could not be read again
+    (f"{ADDITION} --batch-limit inf", "at most"), (f"{ADDITION} --scale nan", "be a number"),
+    (f"{ADDITION} --executor ray --gpus-per-worker inf", "--gpus-per-worker must be at most"),
     (f"{ADDITION} --claim --no-verify", "leave --verify on"),
-    ("verify reference", "or name --heads"),
-    ("localize", "MODEL is missing"),
+    ("verify reference", "or name --heads"), (f"{ADDITION} --option masks", "NAME=VALUE"),
+    ("verify reference --heads L0H1 --task a --model planted", "--model replaces that of a run"),
     (f"{ADDITION} --others addition", "not a control of itself"),
-    (f"{ADDITION} --option masks", "NAME=VALUE"),
     (f"{ADDITION} --num-fewshot 1001", "--num-fewshot 1001 is mo"),
-    (f"{ADDITION} --chat-template", "has no chat template"),
-    (f"{ADDITION} --reference x", "use own, gold or FILE.py"),
+    (f"{ADDITION} --chat-template", "no chat template"), (f"{ADDITION} --reference x", "use own"),
     (f"{ADDITION} --include-path ./nope", "is not a folder"),
     (f"{ADDITION} --out /dev/null/x", "cannot be written"),
     (f"{ADDITION} --components experts", "no experts were found"),
     (f"{ADDITION} --log wandbb", "--log 'wandbb' is unknown; did you mean 'wandb'"),
-    ("report '~no such user/run'", "home directory"),
-    (f"{ADDITION} --others \udcff", r"not UTF-8 .*rename it"),
+    ("report '~no such user/run'", "home directory"), (f"{ADDITION} --others \udcff", "not UTF-8 "),
     ("neurons erase reference --task capitals --matching x", "--matching"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("command", "message"), REFUSED)
@@ -69,18 +68,16 @@ def test_task_that_the_model_cannot_do_is_refused(tmp_path):
 
 WEIGHTS = {
     "localize": "MODEL --task addition --out out",
-    "scan": "MODEL",
+    "scan": "MODEL", "atlas": "MODEL --out out", "plan": "MODEL --task addition",
     "explore": "MODEL --port 0",
     "verify": "MODEL --heads L0H0 --task addition --out out",
     "stress": "MODEL --heads L0H0 --out out",
-    "atlas": "MODEL --out out",
-    "plan": "MODEL --task addition",
     "compare": "MODEL reference-small --tasks addition --out out",
     "export": "MODEL --heads L0H0 --to out",
     "chat": "MODEL --heads L0H0",
     "reproduce": "table3 MODEL --out out",
     **{f"neurons {verb}": "MODEL --task addition --out out" for verb in ("locate", "erase")},
-}
+}  # fmt: skip
 """Commands that load weights, with the arguments that they need."""
 
 NO_WEIGHTS = {

@@ -63,7 +63,7 @@ def plan(options: PlanOptions, *, prints: PrintOptions = PrintOptions()) -> None
 
 
 def published(*, model: str | None = None, json: bool = False) -> None:
-    """List published head lists; --heads of every command accepts their names.
+    """List published head lists; --heads of verify, stress, export and chat accepts their names.
 
     Args:
         model: Only lists of this model, such as llama-3.1-8b.

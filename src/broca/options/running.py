@@ -276,7 +276,7 @@ class AblationOptions(Options):
     ablation: str = "zero"
     """Kind of ablation: {ablations}."""
 
-    scale: float = 0.0
+    scale: Annotated[float, Meta(ge=-1e9, le=1e9)] = 0.0
     """Gate of an ablated component; 0 ablates, other values scale."""
 
 
@@ -326,10 +326,10 @@ class ExecutorOptions(Options):
     workers: Annotated[Count | None, WHOLE] = None
     """Number of Ray workers; default: as many as the cluster can hold."""
 
-    gpus_per_worker: Annotated[float, Meta(ge=0)] | None = None
+    gpus_per_worker: Annotated[float, Meta(ge=0, le=1e9)] | None = None
     """GPUs of each Ray worker; a large model is spread over several."""
 
-    batch_limit: Annotated[float, Meta(gt=0)] = 1800.0
+    batch_limit: Annotated[float, Meta(gt=0, le=1e9)] = 1800.0
     """Seconds of a batch after which a Ray worker counts as hung."""
 
     def __post_init__(self) -> None:

@@ -137,6 +137,8 @@ def claim_of(options: VerifyOptions) -> tuple[VerifyOptions, Localization | None
                 "the run names the components that it selected: leave out `heads` and `neurons`, "
                 "or give a model"
             )
+        if options.model is not None:
+            raise BadInput("`model` replaces that of a run: with `heads`, give the model itself")
         if options.task is None:
             raise BadInput("`heads` and `neurons` need the `task` for which they are claimed")
         if options.heads is not None:
