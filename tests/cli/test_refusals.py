@@ -25,7 +25,8 @@ REFUSED = [
     (f"{ADDITION} --k 0", "--k must be at least 1"), ("localize", "MODEL is missing"),
     (f"{ADDITION} --seed -1", "at least 0"), (f"{ADDITION} --max-minutes inf", "must be at most"),
     # JSON has none of these, and the folder of such a run could not be read again
-    (f"{ADDITION} --batch-limit inf", "at most"), (f"{ADDITION} --scale nan", "be a number"),
+    (f"{ADDITION} --batch-limit inf", "at most"), (f"{ADDITION} --rows 2000000000", "at most"),
+    (f"{ADDITION} --scale nan", "be a number"),
     (f"{ADDITION} --executor ray --gpus-per-worker inf", "--gpus-per-worker must be at most"),
     (f"{ADDITION} --claim --no-verify", "leave --verify on"),
     ("verify reference", "or name --heads"), (f"{ADDITION} --option masks", "NAME=VALUE"),

@@ -81,8 +81,8 @@ Scoped = Annotated[Any, PYTHON_ONLY, Must("a broca.Scope", is_dataclass)]
 Names = Annotated[Any, NAMES]
 """A name or an object, or several: a list, or a text that joins names."""
 
-Count = Annotated[int, msgspec.Meta(ge=1)]
-"""A whole number from 1 on."""
+Count = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
+"""A whole number from 1 to a billion, more than any array of rows holds."""
 
 Seed = Annotated[int, msgspec.Meta(ge=0)]
 """A seed of random draws."""

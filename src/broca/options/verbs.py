@@ -114,7 +114,7 @@ class VerifyOptions(Options):
     scale: float | None = None
     """Gate of an ablated component; default: the run's, or 0."""
 
-    rows: Annotated[Annotated[int, Meta(ge=1000)], WHOLE] = 12_000
+    rows: Annotated[Annotated[int, Meta(ge=1000, le=10**9)], WHOLE] = 12_000
     """Maximum number of (mask, item) rows."""
 
     controls: Annotated[Annotated[int, Meta(ge=0)], WHOLE] = 79
@@ -147,7 +147,7 @@ class ReplicateOptions(Options):
     seeds: Annotated[Count, WHOLE] = 2
     """Number of other seeds."""
 
-    rows: Annotated[Annotated[int, Meta(ge=1000)], WHOLE] = 12_000
+    rows: Annotated[Annotated[int, Meta(ge=1000, le=10**9)], WHOLE] = 12_000
     """Number of (mask, item) rows; a wording takes a seventh of the rows of a seed, which needs
     2,000 or more for most claims."""
 

@@ -236,7 +236,7 @@ def scale(study: Study) -> Iterator[Row]:
     for task in study.localized:
         heads = study.list_of(task).heads
         row: Row = {**size, "task": task, "k": len(heads), **study.scores(task, heads)}
-        yield row | {"relative_drop": row["drop"] / row["intact"]}
+        yield row | {"relative_drop": row["drop"] / row["intact"] if row["intact"] else None}
 
 
 EXPERIMENTS: Mapping[str, Callable[[Study], Iterator[Row]]] = {
