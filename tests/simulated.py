@@ -149,9 +149,9 @@ def five_tasks(**options):
     )
 
 
-def toy_verification(*, name="toy", notes=()):
+def toy_verification(*, name="toy"):
     """Returns a verification of one task's heads with controls, failures and paired outputs."""
     heads = [f"L{layer}H0" for layer in range(4)]
     examiner = five_tasks(name=name).examiner()
     examined = examiner.examine(heads, report=lambda text: None)
-    return replace(examined, rows=5, notes=tuple(notes))
+    return replace(examined, rows=5, notes=("a note",))

@@ -54,8 +54,7 @@ def test_the_verdict_and_the_next_command_come_last(capsys):
         printed.append(capsys.readouterr().out)
         assert printed[-1].endswith("report: out/report.html\nnext: broca explore out\n")
         assert printed[-1].index("adding") < printed[-1].index(result.headline)
-    assert "note: three prompts were cut" not in printed[0]
-    assert "note: three prompts were cut" in printed[1]
+    assert ["note: three prompts were cut" in text for text in printed] == [False, True]
 
 
 def test_words_wrap_between_words(monkeypatch, capsys):
@@ -70,13 +69,14 @@ def test_words_wrap_between_words(monkeypatch, capsys):
 
 @pytest.mark.parametrize("make", [*WITH_PAGES, make_export])
 def test_a_result_is_shown_as_json_or_in_words(capsys, make):
-    """`show` prints the file as JSON, or lines and tables, then the path of the page."""
+    """`show` prints the file as JSON, or lines, tables and notes, then the path of the page."""
     result = make()
     show(result, Path("a [b].html"), json=True)
     assert capsys.readouterr().out == encode(result)
     show(result, Path("a [b].html"), json=False)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) > 1
+    assert {f"note: {note}" for note in getattr(result, "notes", ())} <= {*lines}
     assert lines[-1] == "report: a [b].html"
     assert "−" not in "".join(lines)
 

@@ -190,10 +190,11 @@ class Cost:
     Attributes:
         rows: Number of (mask, item) rows of the search.
         verification_rows: Number of rows on the report items, intact and ablated.
-        tokens: Number of tokens that the model read or generated, padding excluded.
-        wall_s: Seconds from the loaded model to the result.
+        tokens: Number of tokens that the model read or generated for these rows, padding excluded.
+        wall_s: Seconds from the loaded model to the result, with other searches.
         measured: Number of rows of both kinds that the run measured itself, in all its processes;
             the others were in the journal or were requested twice. None if they were not counted.
+            `repeats` and `alternatives` have the rows of their searches.
     """
 
     rows: int
@@ -413,10 +414,12 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
             yield self.additivity.says
         if self.shared:
             yield f"set apart, as the others need them too: {joined_names(self.shared)}"
-        yield from (f"note: {note}" for note in self.notes)
+        notes = dict.fromkeys((*self.notes, *self.verification.notes))
+        yield from (f"note: {note}" for note in notes)
+        searched = sum(one.rows for one in (self.cost, *self.repeats, *self.alternatives))
         yield (
-            f"{self.search.method}, seed {self.search.seed}: {self.cost.rows:,} rows of search in "
-            f"{self.cost.wall_s:.1f} s"
+            f"{self.search.method}, seed {self.search.seed}: {searched:,} rows of search and "
+            f"{self.cost.verification_rows:,} on report items in {self.cost.wall_s:.1f} s"
         )
 
     def records(self) -> list[dict[str, Any]]:

@@ -155,6 +155,7 @@ class StressTest(Result, file="stress.json", page="stress.html", verb="broca str
                 f"{self.probe.surface:.2f}, chance {self.probe.chance:.2f})"
             )
         yield f"positive control {interval(self.positive_control)} nats"
+        yield from (f"note: {note}" for note in self.notes)
         yield f"{self.pairs} pairs, seed {self.seed}"
 
     def records(self) -> list[dict[str, Any]]:

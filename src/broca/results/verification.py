@@ -529,6 +529,8 @@ class Verification(
         yield from (tables[name] for name in ("controls", "members", "ablations", "failures"))
         if self.enough is not None:
             yield from self.enough.tables().values()
+        alone = self.enough.notes if self.enough else ()
+        yield from (f"note: {note}" for note in (*self.notes, *alone))
         yield f"{self.ablation.kind} ablation, {self.rows:,} rows, seed {self.seed}"
 
 
