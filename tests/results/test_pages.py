@@ -78,7 +78,7 @@ TOY = samples.make_result()
             repeats=(Repeat(1, ("L1H2", "L2H3"), "found", 900),),
             additivity=AdditivityInfo(0.613, 0.72, 200),
             ranking=(RankedComponent("L1H2", 1, 2, -0.42, (-0.5, -0.3), 1.0, 0.0001, 0.0042),)),
-         "unshrunken|0.0042|overlap by 33 % on average|"
+         "unshrunken|0.0042|overlap by 33 % on average|1 time more|"
          "Number of 2 searches, each on other items|61.3 %|0.72|200 held-out masks", "\0"),
         (samples.make_result(others=(), baseline={"adding": 0.9}, after={"adding": 0.1}),
          "0.900", "on the others"),

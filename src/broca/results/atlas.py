@@ -55,8 +55,8 @@ class AtlasTask:
         name: The task.
         capability: The capability that it measures.
         metric: Its main metric.
-        intact: Score of the intact model on the same items.
-        items: Number of items on which the masks were measured.
+        intact: Score of the intact model on all its items of the search.
+        items: Number of the items on which the masks were measured.
         at_chance: Whether the intact model is at chance. The task then shows no damage and counts
             neither as a task that is hurt nor as a control.
         change: Mean change of the response under the random masks.
