@@ -416,10 +416,11 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
             yield f"set apart, as the others need them too: {joined_names(self.shared)}"
         notes = dict.fromkeys((*self.notes, *self.verification.notes))
         yield from (f"note: {note}" for note in notes)
-        searched = sum(one.rows for one in (self.cost, *self.repeats, *self.alternatives))
+        again = sum(one.rows for one in self.repeats) + sum(one.rows for one in self.alternatives)
         yield (
-            f"{self.search.method}, seed {self.search.seed}: {searched:,} rows of search and "
-            f"{self.cost.verification_rows:,} on report items in {self.cost.wall_s:.1f} s"
+            f"{self.search.method}, seed {self.search.seed}: {self.cost.rows + again:,} "
+            f"rows of search and {self.cost.verification_rows:,} on report items in "
+            f"{self.cost.wall_s:.1f} s"
         )
 
     def records(self) -> list[dict[str, Any]]:
