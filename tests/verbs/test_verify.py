@@ -8,7 +8,7 @@ from capabilities import TASKS
 from claims import claimed
 from independent import zeroed_by_hand
 from journals import totals
-from results.samples import make_result
+from results.samples import make_neurons, make_result
 from verbs.run_folders import localize_into
 
 import broca
@@ -27,6 +27,7 @@ SMALL = Scope(
 )
 """A small scope: sets are compared with 19 random sets, the fewest for p <= 0.05."""
 
+LOCATED = replace(make_neurons(), settings={"seed": 4, "task_options": {"limit": 60}})
 
 OTHERS = ("addition", "calls", "capitals", "sorting")
 
@@ -69,8 +70,7 @@ def test_random_sets_of_the_same_size_are_not(planted):
 )
 def test_heads_that_hurt_every_task_have_another_verdict(reference, task, heads, label):
     """Early heads of `reference` cost every task; without the first layer it is broken."""
-    names = [reference.components.names[column] for column in heads]
-    found = examined(reference, task, names)
+    found = examined(reference, task, [reference.components.names[column] for column in heads])
     assert found.verdict.label == label, found.verdict.text
 
 
@@ -83,19 +83,17 @@ def test_what_a_set_does_alone_equals_weights_zeroed_by_hand(planted, planted_he
         scope=replace(SMALL, failure_items=0),
     )  # fmt: skip
     assert found.enough.sets[0].sufficient
-    curve = found.enough.curves[0]
     tasks = claimed(planted, "capitals", others=[], items=100, seed=0, limit=20)
     order = [*heads, *(name for name in planted.components.names if name not in heads)]
 
     def score(kept):
         gone = [(part.layer, part.index) for part in planted.components if part.name not in kept]
-        edited = zeroed_by_hand(planted.model, gone)
-        model = broca.load(edited, planted.tokenizer, name="by hand")
+        model = broca.load(zeroed_by_hand(planted.model, gone), planted.tokenizer, name="by hand")
         return Run(model, tasks, Workspace()).scores(())["capitals"]
 
     everything, nothing = score(order), score([])
     kept = {k: (score(order[:k]) - nothing) / (everything - nothing) for k in (1, 2)}
-    by_grid = dict(zip(found.enough.grid, curve.kept, strict=True))
+    by_grid = dict(zip(found.enough.grid, found.enough.curves[0].kept, strict=True))
     assert {k: by_grid[k].value for k in kept} == pytest.approx(kept)
     with pytest.raises(BadInput, match="`enough` needs"):
         verify(planted, "capitals", heads, others=["sorting"], limit=20, rows=1000, enough=True)
@@ -154,7 +152,7 @@ def test_rows_in_the_journal_are_not_measured_again(planted, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"heads": "L0H99"}, UnknownName, "no component 'L0H99'"),
+        ({"neurons": LOCATED}, BadInput, "the weights of 'planted' are not those of the run"),
         ({"heads": ""}, BadInput, "no heads are named"),
         ({"heads": "L0H1+L0H1"}, BadInput, "named twice"),
         ({"limit": 3}, BadInput, "`limit` must be at least 8"),
@@ -162,7 +160,7 @@ def test_rows_in_the_journal_are_not_measured_again(planted, tmp_path):
     ],
 )
 def test_bad_input_is_refused(planted, changes, error, message):
-    """Bad heads, a small limit and an unknown task are refused before anything is measured."""
+    """Bad heads, others' neurons, a small limit and an unknown task: nothing is measured."""
     stages = []
     call = {"task": "addition", "heads": "L0H1", "others": [], **changes}
     with pytest.raises(error, match=message):
@@ -171,7 +169,10 @@ def test_bad_input_is_refused(planted, changes, error, message):
 
 
 def test_names_are_lists_texts_and_results():
-    """Heads and neurons of any form become one text of names, and one task a list of one."""
+    """Heads and neurons of any form become one text of names, and one task a list of one.
+
+    Located neurons give their seed and task options, so that the items are cut as they were.
+    """
     own = Task.from_examples([{"prompt": "a", "answer": " b"}], name="own")
     many = [f"L0N{index}" for index in range(80)]  # longer than the name of a file can be
     run, named = make_result(), ["L1H2", "L0H0", *many]
@@ -179,6 +180,8 @@ def test_names_are_lists_texts_and_results():
         given = VerifyOptions("m", task="sorting", heads=heads, neurons=neurons, same_skill=own)
         options, _ = claim_of(given)
         assert (options.heads, options.same_skill) == ("+".join(named), [own])
+    options, _ = claim_of(VerifyOptions("m", task="adding", neurons=LOCATED))
+    assert (options.seed, options.run_options.task_options.limit) == (4, 60)
 
 
 @pytest.mark.long
@@ -202,8 +205,7 @@ def test_a_run_is_verified_from_its_folder(tmp_path):
         assert verification.baseline["sorting"] == result.baseline["sorting"]
         assert verification.after == by_names.after
         assert verification.drops == by_names.drops
-    again = verify(result, seed=1, limit=16, scope=scope)
-    reported = places_in(again.documents, "report")
+    reported = places_in(verify(result, seed=1, limit=16, scope=scope).documents, "report")
     assert reported
     assert not places_in(result.verification.documents, "locate", "confirm") & reported
     with pytest.raises(BadInput, match="the weights of 'reference' are not those of the run"):

@@ -41,8 +41,9 @@ def verify(options: VerifyOptions) -> Verification:
         options.target, run_options, task=options.task, others=[options.others, options.same_skill],
     ) as opened:  # fmt: skip
         gated, stages = opened.model, opened.stages
-        weights = "" if found is None else found.model.fingerprint
-        gated.require_measured(weights, of="the run", advice="name the run's in `model`")
+        claim = found or options.neurons
+        weights = claim.model.fingerprint if isinstance(claim, Localization | NeuronSet) else ""
+        gated.require_measured(weights, of="the run", advice="give the model of the run")
         names = named_heads(gated, names)
         rows = options.rows // (1 + options.enough)
         tasks = opened.claimed(
@@ -185,15 +186,23 @@ def _ablated(options: VerifyOptions) -> VerifyOptions:
 
 
 def _with_neurons(options: VerifyOptions) -> VerifyOptions:
-    """Returns the options with heads and neurons as one list of names, and the kinds of both."""
-    heads, neurons, seed = options.heads, options.neurons, options.seed
+    """Returns the options with heads and neurons as one list of names, and the kinds of both.
+
+    A located set gives its seed and task options, which cut the items: what it was located on is
+    not reported on.
+    """
+    heads, neurons = options.heads, options.neurons
     if isinstance(neurons, str) and os.path.exists(os.path.expanduser(neurons)):
         neurons = NeuronSet.read(neurons)
     if isinstance(neurons, NeuronSet):
-        seed = neurons.settings["seed"] if seed is None else seed
         if not neurons.selected:
             place = f" '{options.neurons}'" if isinstance(options.neurons, str) else ""
             raise BadInput(f"`neurons`{place} selected no neuron: there is nothing to verify")
+        seed = neurons.settings["seed"] if options.seed is None else options.seed
+        asked = TaskOptions.of(neurons.settings.get("task_options", {}))
+        asked = with_recorded(options.run_options.task_options, asked)
+        located = {"seed": seed, "task_options": asked, "neurons": neurons}
+        options = VerifyOptions.of(located, options)
     named = components_in(neurons)
     kinds = []
     if heads is not None:
@@ -201,4 +210,4 @@ def _with_neurons(options: VerifyOptions) -> VerifyOptions:
         kinds = [k.strip() for k in options.run_options.model_options.components.split("+")]
     components = "+".join([*(kind for kind in kinds if kind != "neurons"), "neurons"])
     names = "+".join(component.name for component in named)
-    return VerifyOptions.of({"heads": names, "components": components, "seed": seed}, options)
+    return VerifyOptions.of({"heads": names, "components": components}, options)
