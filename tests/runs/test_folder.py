@@ -70,19 +70,23 @@ def test_fresh_leaves_a_journal_that_is_being_written(tmp_path):
     [
         ("model/more", ""), ("model/weights", "2"), ("model/weights", None), ("control.jsonl", "2"),
         ("moved/result.json", "[]"), ("moved/finished.json", "[]"), ("moved/finished.json", "{"),
-        ("moved/finished.json", '{"localize": 3}'), ("asked.jsonl", "2"), ("right.py", "2"),
-        ("moved/finished.json", '{"localize": {"files": 1}}'),
+        ("moved/finished.json", '{"localize": 3}'), ("asked", "2"), ("right.py", "2"),
+        ("moved/finished.json", '{"localize": {"files": 1}}'), ("own", "2"),
     ],
 )  # fmt: skip
 def test_a_finished_command_is_known_by_its_options_and_files(tmp_path, monkeypatch, file, text):
-    """A moved folder is known; other options, files and versions, and an edited result, are not."""
+    """A moved folder is known; other options, files and versions, and an edited result, are not.
+
+    The files are those of a run that the options name, too: one lies in the folder of the model.
+    """
     model, out, moved = (tmp_path / name for name in ("model", "out", "moved"))
     model.mkdir()
     out.mkdir()
-    for name in ("model/weights", "out/result.json", "control.jsonl", "asked.jsonl", "right.py"):
+    for name in ("model/weights", "out/result.json", "control.jsonl", "asked", "right.py", "own"):
         (tmp_path / name).write_text("{}")
     monkeypatch.chdir(tmp_path)
-    others, asked = "control.jsonl, data:asked.jsonl", TaskOptions(reference="right.py:function")
+    RunFolder.claim(model, verb="localize", options=LocalizeOptions("m", task="own"), command=[])
+    others, asked = "control.jsonl, data:asked", TaskOptions(reference="right.py:function")
     run_options = RunOptions(task_options=asked)
     options = LocalizeOptions(str(model), task="a", others=others, run_options=run_options)
     note_finished(out, "localize", options, [out / "result.json"])

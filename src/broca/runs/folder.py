@@ -329,8 +329,8 @@ def note_finished(folder: Path, verb: str, options: Options, files: Sequence[Pat
 def finished_files(folder: Path, verb: str, options: Options) -> tuple[Path, ...]:
     """Returns the files that the same command wrote if nothing that it read has changed, else none.
 
-    Files are compared by size and time: those that the options name, those of broca, and the
-    result. Models and data of the hub count as unchanged.
+    Files are compared by size and time: those that the options name, those that a run among them
+    names, those of broca, and the result. Models and data of the hub count as unchanged.
     """
     entry = _finished(folder).get(verb)
     files = tuple(folder / name for name in entry.files) if entry else ()
@@ -349,9 +349,12 @@ def _finished(folder: Path) -> dict[str, _FinishedVerb]:
 
 
 def _stamps(folder: Path, options: Options, result: Path) -> dict[str, list[int]]:
-    """Returns size and time of the files that the options name, of broca's, and of the result."""
+    """Returns size and time of the files that options and runs name, of broca's, of the result."""
     places = [result, Path(__file__).parent.parent]
-    for place in map(Path, _named(_placed(options.decisive(), PLACES | TASKS))):
+    named = [*_named(_placed(options.decisive(), PLACES | TASKS))]
+    for run in [*filter(None, map(_read, map(folder_of, named)))]:
+        named += _named(_placed(run.options, PLACES | TASKS))
+    for place in map(Path, named):
         results = [place / kind.FILE for kind in KINDS[:3] if (place / kind.FILE).is_file()]
         places += results or [place]
     files = {
