@@ -136,6 +136,6 @@ def test_weights_that_are_written_stay_in_their_number_format():
 
 def test_the_call_repeats_the_export(tiny):
     """The recorded call repeats the export by the model's name, or says that it was in memory."""
-    call = ExportRequest.of("name", "L0H1", "weights", 0.5).call(("L0H1", "L1H0"))
-    assert call == "broca.export('name', 'FOLDER', heads='L0H1+L1H0', kind='weights', scale=0.5)"
+    call = ExportRequest.of("m", "L0H1", "weights", 0.1234567).call(("L0H1", "L1H0"))
+    assert call == "broca.export('m', 'FOLDER', heads='L0H1+L1H0', kind='weights', scale=0.1234567)"
     assert "in memory" in ExportRequest.of(tiny, "L0H1", "weights", None).call(("L0H1",))

@@ -214,7 +214,7 @@ class ExportRequest:
             names: Names of the components in the model.
         """
         base = repr(self.base_name or "model, in memory")
-        how = f"scale={self.ablation.scale:g}"
+        how = f"scale={self.ablation.scale}"
         if Ablation(self.ablation.kind).needs_donors:
             base, how = "broca.read('RUN')", f"items={self.items}"
         heads = "+".join(names)
