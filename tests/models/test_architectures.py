@@ -303,7 +303,7 @@ def test_every_class_equals_zeroed_weights_and_hf(trials):
         ("gemma3n_text", "Gemma3nForCausalLM", "layers"),  # streams before the rows
         ("hy_v4", "HYV4ForCausalLM", "layers"),  # and after the tokens
         ("openai-gpt", "OpenAIGPTLMHeadModel", "layers"),  # a list
-        ("llama", "LlamaForCausalLM", "mlp"),
+        ("falcon", "FalconForCausalLM", "mlp"),  # attention is added to its output in place
     ],
 )
 def test_a_block_that_a_row_ablates_adds_its_mean(trials, kind, architecture, components):

@@ -230,7 +230,8 @@ def captured(points: Sequence[GatePoint]) -> Iterator[dict[GatePoint, Tensor]]:
     activations: dict[GatePoint, Tensor] = {}
 
     def record(point: GatePoint, activation: Tensor) -> None:
-        activations[point] = activation.detach()
+        # the model may go on to change it in place (Falcon adds its attention to its MLP's output)
+        activations[point] = activation.detach().clone()
 
     with ExitStack() as hooks:
         for point in points:

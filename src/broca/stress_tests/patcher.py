@@ -60,7 +60,7 @@ class Patcher:
         for tokens in self._batches(prompts):
             with captured(self.model.points) as activations:
                 self._logits(tokens)
-            parts.append({point: values.clone() for point, values in activations.items()})
+            parts.append(activations)
         shape = (len(prompts), len(prompts[0]), -1)
         return {
             point: torch.cat([part[point] for part in parts]).reshape(shape)
