@@ -45,7 +45,8 @@ def test_commands_of_a_release_work(scripts, tmp_path):
     """The commands that `make release` and `make compat` try work."""
     from wheels import try_out
 
-    try_out(Path(sys.executable).parent, tmp_path / "trial")
+    try_out(Path(sys.executable).parent, tmp_path)
+    assert (tmp_path / "out" / "report.html").is_file()
 
 
 def test_metadata_says_what_is_supported(scripts):

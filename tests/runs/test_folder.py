@@ -70,8 +70,8 @@ def test_fresh_leaves_a_journal_that_is_being_written(tmp_path):
     [
         ("model/more", ""), ("model/weights", "2"), ("model/weights", None), ("control.jsonl", "2"),
         ("moved/result.json", "[]"), ("moved/finished.json", "[]"), ("moved/finished.json", "{"),
-        ("moved/finished.json", '{"localize": 3}'), ("asked", "2"), ("right.py", "2"),
-        ("moved/finished.json", '{"localize": {"files": 1}}'), ("own", "2"),
+        ("moved/finished.json", '{"localize": 3}'), ("right.py", "2"), ("model/reproduce.json", ""),
+        ("moved/finished.json", '{"localize": {"files": 1}}'), ("own", "2"), ("asked", "2"),
     ],
 )  # fmt: skip
 def test_a_finished_command_is_known_by_its_options_and_files(tmp_path, monkeypatch, file, text):

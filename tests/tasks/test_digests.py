@@ -63,7 +63,7 @@ def test_margins_are_digested_with_the_answers_that_are_compared():
 
 
 def test_tokenizers_are_digested_by_what_they_do(planted):
-    """A tokenizer's digest changes with its special tokens not with name or release."""
+    """A tokenizer's digest changes with its special tokens, not with its name or a release."""
     claims = Path(__file__).parents[2] / "docs/claims"
     claim = json.loads((claims / "planted-addition.json").read_text())
     assert tokenizer_digest(planted.tokenizer) == claim["digests"]["tokenizer"]

@@ -19,9 +19,8 @@ def test_requests_that_cannot_be_run_are_refused(tokenizer):
         ("generate_until", ("a", long), "task 'task' generates .* leaves no room for a prompt"),
         ("multiple_choice_x", ("a",), "task 'task' asks for 'multiple_choice_x'"),
     ):
-        request = Instance(kind, {}, arguments, 0, metadata=("task", 3, 1))
         with pytest.raises(TaskUnusable, match=message):
-            tokenizer.requests(request)
+            tokenizer.requests(Instance(kind, {}, arguments, 0, metadata=("task", 3, 1)))
 
 
 def test_a_tokenizer_that_ends_every_text_is_named():

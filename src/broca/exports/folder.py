@@ -81,12 +81,13 @@ def card(export: Export) -> str:
     base = export.base.id or export.model.name
     if Path(base).expanduser().exists():  # a card names no path on this machine
         base = Path(base).name
-    tasks = {one.task for one in (*getattr(export.held_out, "drops", ()), export.scored) if one}
+    scored = (*getattr(export.held_out, "drops", ()), export.scored)
+    examples = {one.task for one in scored if one and names_file(one.task)}
 
     def told(text: str) -> str:
         """Returns a text with files of examples by their names, and without Markdown's signs."""
-        for task in sorted(tasks, key=len, reverse=True):
-            text = text.replace(task, Path(task).name if names_file(task) else task)
+        for task in sorted(examples, key=len, reverse=True):
+            text = text.replace(task, Path(task).name)
         return " ".join(text.split()).translate({ord(sign): f"\\{sign}" for sign in "\\|<*"})
 
     more = len(export.components) - MOST_NAMED

@@ -226,12 +226,21 @@ def settings_of(model: Any, tokenizer: Any) -> str:
     return json.dumps(_plain(settings), sort_keys=True)
 
 
-def tokenizer_settings(tokenizer: Any) -> dict[str, Any]:
-    """Returns all that determines what a tokenizer does; its last call may have set how it pads."""
+def tokenizer_text(tokenizer: Any) -> str | None:
+    """Returns a fast tokenizer as JSON, without how its last call padded; None of a slow one."""
     fast = getattr(tokenizer, "backend_tokenizer", None)
-    words = tokenizer.get_vocab() if fast is None else json.loads(fast.to_str())
+    if fast is not None and (fast.padding or fast.truncation):
+        fast = copy.deepcopy(fast)
+        fast.no_padding()
+        fast.no_truncation()
+    return None if fast is None else fast.to_str()
+
+
+def tokenizer_settings(tokenizer: Any) -> dict[str, Any]:
+    """Returns all that determines what a tokenizer does."""
+    text = tokenizer_text(tokenizer)
     return {
-        "words": words if fast is None else words | {"padding": None, "truncation": None},
+        "words": tokenizer.get_vocab() if text is None else json.loads(text),
         "special": tokenizer.special_tokens_map,
         "chat_template": getattr(tokenizer, "chat_template", None),
         "adds": [getattr(tokenizer, f"add_{end}_token", None) for end in ("bos", "eos")],

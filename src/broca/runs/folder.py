@@ -9,7 +9,7 @@ import shlex
 import sqlite3
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -352,8 +352,10 @@ def _stamps(folder: Path, options: Options, result: Path) -> dict[str, list[int]
     """Returns size and time of the files that options and runs name, of broca's, of the result."""
     places = [result, Path(__file__).parent.parent]
     named = [*_named(_placed(options.decisive(), PLACES | TASKS))]
-    for run in [*filter(None, map(_read, map(folder_of, named)))]:
-        named += _named(_placed(run.options, PLACES | TASKS))
+    for name in [*named]:
+        with suppress(BadInput):  # a file of that name that is not broca's
+            if run := _read(folder_of(name)):
+                named += _named(_placed(run.options, PLACES | TASKS))
     for place in map(Path, named):
         results = [place / kind.FILE for kind in KINDS[:3] if (place / kind.FILE).is_file()]
         places += results or [place]

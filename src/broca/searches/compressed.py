@@ -72,11 +72,11 @@ def rank_by_regression(
         estimator.set_params(baseline=baseline)
     effects = coefficients(estimator, masks, responses, name=recovery_name(recovery))
     selected, reason = most_negative(effects, problem.k), NO_EFFECT
-    statistics: dict[str, Any] = {
-        **uncertainty(
+    statistics: dict[str, Any] = dict(
+        uncertainty(
             masks, responses, estimator, k=problem.k, seed=problem.seed, resamples=resamples
         )
-    }
+    )
     q_values = statistics["q_values"]
     if selected and len(masks) >= _FEWEST_TO_ABSTAIN and q_values.min() > DISCOVERY:
         selected, reason = (), NO_DISCOVERY

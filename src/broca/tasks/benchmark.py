@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 import math
@@ -19,6 +18,7 @@ from scipy import special
 
 from broca.errors import BadInput, refused
 from broca.known_paths import place_of
+from broca.models.usage import tokenizer_text
 from broca.options import Reference, TaskOptions
 from broca.sources import code_digest
 from broca.tasks.documents import Document, PreparedTask
@@ -408,16 +408,8 @@ def margin_digest(benchmark: Benchmark, item: Item, digest: bytes) -> bytes:
 
 
 def tokenizer_digest(tokenizer: Any) -> str:
-    """Returns the digest of a tokenizer and its special tokens, 32 hexadecimal digits.
-
-    Claims have it. How its last call padded does not matter.
-    """
-    fast = getattr(tokenizer, "backend_tokenizer", None)
-    if fast is not None and (fast.padding or fast.truncation):
-        fast = copy.deepcopy(fast)
-        fast.no_padding()
-        fast.no_truncation()
-    content = sorted(tokenizer.get_vocab().items()) if fast is None else fast.to_str()
+    """Returns the digest of a tokenizer and its special tokens, as claims have it: 32 digits."""
+    content = tokenizer_text(tokenizer) or sorted(tokenizer.get_vocab().items())
     return _digest([content, sorted(map(str, tokenizer.special_tokens_map.items()))]).hex()
 
 
