@@ -196,7 +196,7 @@ def test_data_that_cannot_be_read_are_refused(write):
         read_data_set("data:nobody/has-this")
     with pytest.raises(TaskUnusable, match="has no rows"):
         read_data_set(str(write("")))
-    asked = (("q", " "), ("q", None), ("", "a"))
+    asked = (("q", " "), ("q", None), ("q", float("nan")), ("", "a"))
     path = write(*({"prompt": prompt, "answer": answer} for prompt, answer in asked))
     assert {example["answer"] for example in read_data_set(str(path)).examples} == {""}
 

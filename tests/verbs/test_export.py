@@ -211,6 +211,7 @@ def test_the_harness_scores_the_export_as_broca_does(small, tmp_path):
         ({"heads": ""}, "no components are named"),
         ({"heads": None}, "no heads are named"),
         ({"heads": "L9H9"}, "has no component 'L9H9'"),
+        ({"task": "addition"}, "`task` is what `check` scores"),
     ],
 )
 def test_bad_input_is_one_line(small, tmp_path, arguments, message):

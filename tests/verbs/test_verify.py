@@ -153,6 +153,7 @@ def test_rows_in_the_journal_are_not_measured_again(planted, tmp_path):
     ("changes", "error", "message"),
     [
         ({"neurons": LOCATED}, BadInput, "the weights of 'planted' are not those of the run"),
+        ({"neurons": LOCATED, "seed": 5}, BadInput, "located with seed 4"),
         ({"heads": ""}, BadInput, "no heads are named"),
         ({"heads": "L0H1+L0H1"}, BadInput, "named twice"),
         ({"limit": 3}, BadInput, "`limit` must be at least 8"),

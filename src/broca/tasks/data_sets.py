@@ -54,8 +54,8 @@ def read_data_set(
     examples = []
     for row in first:
         prompt, answer = (
-            "" if row[named[name]] is None else str(row[named[name]]).strip()
-            for name in ("prompt", "answer")
+            "" if text is None or text != text else str(text).strip()  # None or NaN
+            for text in (row[named["prompt"]], row[named["answer"]])
         )  # fmt: skip
         # without a prompt or an answer: the item is left out and counted
         examples.append({"prompt": prompt, "answer": f" {answer}" if prompt and answer else ""})

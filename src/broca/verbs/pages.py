@@ -44,6 +44,8 @@ def report(
     """
     loaded = result if isinstance(result, Result) else read(result)
     if figures is not None:
+        if out is not None:
+            raise BadInput("`out` is the folder of the page: with `figures`, leave it out")
         drawn = loaded.figures() or (loaded.plot(),)
         folder = check_out_folder(figures)
         return tuple(

@@ -198,7 +198,12 @@ def _with_neurons(options: VerifyOptions) -> VerifyOptions:
         if not neurons.selected:
             place = f" '{options.neurons}'" if isinstance(options.neurons, str) else ""
             raise BadInput(f"`neurons`{place} selected no neuron: there is nothing to verify")
-        seed = neurons.settings["seed"] if options.seed is None else options.seed
+        seed = neurons.settings["seed"]
+        if options.seed not in (None, seed):
+            raise BadInput(
+                f"the neurons were located with seed {seed}, which cuts their items: leave `seed` "
+                "out, or list the neurons"
+            )
         asked = TaskOptions.of(neurons.settings.get("task_options", {}))
         asked = with_recorded(options.run_options.task_options, asked)
         located = {"seed": seed, "task_options": asked, "neurons": neurons}
