@@ -181,7 +181,7 @@ def test_class_labels_are_named(tmp_path):
     data.to_parquet(tmp_path / "train.parquet")
     fields = {"prompt": "text", "answer": "label"}
     labelled, other = read_data_set(f"data:{tmp_path}", fields=fields).examples
-    assert (labelled["prompt"], labelled["answer"], other["answer"]) == ("good film", " pos", "")
+    assert (labelled, other["answer"]) == ({"prompt": "good film", "answer": " pos"}, "")
 
 
 def test_data_that_cannot_be_read_are_refused(write):

@@ -40,7 +40,7 @@ def report(
 
     Raises:
         BadInput: The result does not exist or has no page or figure, the format or the width is
-            unknown, or the folder cannot be written.
+            unknown, `out` is given beside `figures`, or the folder cannot be written.
     """
     loaded = result if isinstance(result, Result) else read(result)
     if figures is not None:
