@@ -98,6 +98,19 @@ def test_a_metric_is_the_first_task_s_and_added_files_are_no_controls(planted):
     page.close()
 
 
+@pytest.mark.parametrize("named", ["{}", "sorting,{}", "data:{}"])
+def test_a_visitor_s_name_of_examples_is_no_path(planted, tmp_path, named):
+    """Examples that are named like a task file are asked, and the file is not read."""
+    file = tmp_path / "task.yaml"
+    file.write_text("task: [unreadable")
+    page = Measurer(planted.copy(), RunOptions(), verify=broca.verify, tasks="sorting")
+    lines = [f'{{"prompt": "{prompt}", "answer": "{answer}"}}' for prompt, answer in PAIRS]
+    name = page.add(named.format(file), "\n".join(lines))
+    assert page.example(name) in PAIRS
+    assert page.score(name, ["L0H0"]).task == name
+    page.close()
+
+
 def test_what_cannot_be_measured_is_refused(measurer):
     """A task that is not on the page and an unknown component are refused."""
     for question in (measurer.score, measurer.verify):

@@ -4,6 +4,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Queue
@@ -106,12 +107,14 @@ class Measurer:
         self._names: tuple[str, ...] = ()
         self._verify = verify
         self._jobs: Queue[tuple[str, Callable[[], Any], Future[Any]] | None] = Queue()
-        self._added: list[str] = []  # no controls of others' verdicts
+        self._added: dict[str, Task] = {}  # no controls of others' verdicts
         self._running = self._stage = ""
         self._lock, self._closed = threading.Lock(), False
         self._runs: dict[str, Run] = {}
         self._opening: Future[None] = Future()
-        self._thread = threading.Thread(target=self._work, name="broca measurer", daemon=True)
+        self._thread = threading.Thread(  # it opens what this call may open, and no more
+            target=copy_context().run, args=(self._work,), name="broca measurer", daemon=True
+        )
         self._thread.start()
         self._opening.result()
 
@@ -164,7 +167,7 @@ class Measurer:
             if len(self._names) >= MOST_TASKS:
                 raise BadInput(f"the page has {len(self._names)} tasks and takes no more")
             task = Task.from_examples([row for _, row in json_rows(Path(name), text)], name=name)
-            self._added.append(self._opened.catalog.name_of(task))
+            self._added[self._opened.catalog.name_of(task)] = task
             self._names = (*self._names, task.name)
             return task.name
 
@@ -240,8 +243,8 @@ class Measurer:
             )
             within = self._asking(task, self._options).within(self._opened.workspace)
             return self._verify(
-                self._model, task, list(names), others=others, scope=scope, limit=VERIFIED,
-                scale=scale, run_options=replace(within, on_progress=self._hear),
+                self._model, self._added.get(task, task), list(names), others=others, scope=scope,
+                limit=VERIFIED, scale=scale, run_options=replace(within, on_progress=self._hear),
             )  # fmt: skip
 
         return self._do(f"verifying on {task}", verified)
@@ -311,8 +314,9 @@ class Measurer:
         """Returns the run of a task, made once."""
         if task not in self._runs:
             opened = replace(self._opened, options=self._asking(task, self._opened.options))
+            claimed = self._added.get(task, task)  # a visitor's name is no path
             tasks = opened.claimed(
-                task, others=(), items=_LOCATE, seed=0, limit=ITEMS, searched="task"
+                claimed, others=(), items=_LOCATE, seed=0, limit=ITEMS, searched="task"
             )
             settings = {"measures": task, "verb": "explore", "components": self._model.kinds}
             self._runs[task] = opened.on(tasks, settings=settings)

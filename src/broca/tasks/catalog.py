@@ -174,6 +174,8 @@ class Catalog:
                 task.
             TaskUnusable: The file does not define a task.
         """
+        if isinstance(task, str) and task in self._definitions:
+            return task
         if isinstance(task, str) and task.strip().endswith((".yaml", ".yml")):
             require_named(task.strip(), exactly=True)  # its functions are run
             entries, broken = read_task_files([place := place_of(task.strip())])
