@@ -144,6 +144,13 @@ def test_group_is_localized_as_one_task(reference, tmp_path):
 
 
 @pytest.mark.long
+@pytest.mark.long
+def test_what_few_rows_do_not_tell_apart_is_not_needed_by_all(planted):
+    """L0H13, whose ablation costs no other task anything, is not set apart after 1,200 rows."""
+    result = localize(planted, "reversing", others=["addition", "capitals"], rows=1200, seed=1)
+    assert result.shared == ()
+
+
 def test_gradient_methods_measure_a_response_that_has_gradients(planted, planted_heads, tmp_path):
     """A gradient method uses the margin, is repeated from the journal, and refuses accuracy."""
     journal = tmp_path / "j.sqlite"

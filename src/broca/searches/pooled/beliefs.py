@@ -16,6 +16,8 @@ _ENOUGH = 3
 """Minimum number of rows of a set whose mean loss contributes to the spread of deviations."""
 _LEAST_NOISE = 0.01
 """Minimum standard deviation of a row, even if the rows of every set agree."""
+_PARTS: tuple[ItemUse, ...] = ("items", "steps", "confirm")
+"""All parts of the items."""
 _TRIES = 200
 """Number of draws of which the best sets are candidates, or bound the worth of the best set."""
 
@@ -152,8 +154,7 @@ class Beliefs:
 
     def fit(self) -> None:
         """Fits the model to all rows so far."""
-        parts: tuple[ItemUse, ...] = ("items", "steps", "confirm")
-        task, others = (self._sums(target, *parts) for target in ("task", "others"))
+        task, others = (self._sums(target, *_PARTS) for target in ("task", "others"))
         self.posterior.fit(task, others, self.rng)
         decisive = self.losses.get(("task", "confirm"))
         if decisive is not None:
@@ -193,14 +194,19 @@ class Beliefs:
         of the others, estimated from their own rows: a loss that the rows cannot attribute is not a
         loss of all tasks here.
         """
-        drawn = []
-        for target in ("task", "others"):
-            rows = self._sums(target, "items")
-            if rows:
-                posterior = Posterior(self.features.kinds)
-                posterior.fit(rows, [], self.rng)
-                drawn.append(self.of_single(posterior.task))
-        return np.vstack([drawn[0], *(drawn[0] - self.weight * others for others in drawn[1:])])
+        task, others = self.by_rows_of("task", "items"), self.by_rows_of("others", "items")
+        return np.vstack([task, task - self.weight * others] if len(others) else [task])
+
+    def by_rows_of(self, target: str, *parts: ItemUse) -> Floats:
+        """Draws what each component costs a target by its own rows alone: `(draws, columns)`.
+
+        Returns:
+            The draws; none if the target has no rows of these parts, by default of all.
+        """
+        posterior = Posterior(self.features.kinds)
+        if rows := self._sums(target, *(parts or _PARTS)):
+            posterior.fit(rows, [], self.rng)
+        return self.of_single(posterior.task)
 
     def values(self, sets: Bools) -> Floats:
         """Returns the expected worth of sets, `(sets,)`."""

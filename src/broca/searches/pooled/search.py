@@ -483,7 +483,12 @@ class _Search:
         halves[columns] = _CERTAIN * of_single(posterior.task).std(axis=0)
         drawn = of_single(posterior.others)
         others[columns] = -drawn.mean(axis=0)
-        needed[columns] = (drawn >= strategy.least / 2).mean(axis=0) >= _OFTEN
+        frequency, half = beliefs.propose(_DRAWS).mean(axis=0), strategy.least / 2
+        needed[columns] = (drawn >= half).mean(axis=0) >= _OFTEN
+        if len(
+            shown := beliefs.by_rows_of("others")
+        ):  # what rows do not tell apart counts as theirs
+            needed[columns] &= (shown >= half).mean(axis=0) >= 0.5
         contrast = np.argsort(effects - measurer.weight * others, kind="stable")
         inside = (outcome.members & outcome.is_finding)[contrast]
         selected = tuple(contrast[inside].tolist())
@@ -508,7 +513,7 @@ class _Search:
             outcome.reason,
             options,
             intervals=np.stack([effects - halves, effects + halves], axis=1),
-            frequency=beliefs.propose(_DRAWS).mean(axis=0),
+            frequency=frequency,
             others=others,
             universal=tuple(universal.tolist()),
             notes=(self._searched,) if self._few else (),
