@@ -29,6 +29,8 @@ def test_a_result_stands_for_its_model_and_components(tmp_path):
         assert (request.model, request.components) == (RESULT.model.name, RESULT.selected)
         assert request.ablation == RESULT.ablation
     assert request.checked_task(None) == RESULT.task
+    asked = replace(request, result=replace(RESULT, task_options={"num_fewshot": 1})).asked
+    assert [asked(TaskOptions(), task).num_fewshot for task in (None, "addition")] == [1, None]
     for heads, seed in ((RESULT.selected, 77), (("L0H1",), RESULT.verification.seed)):
         replace(RESULT.verification, seed=77, heads=heads).save(tmp_path)
         read = ExportRequest.of(tmp_path, None, "heads", None).result

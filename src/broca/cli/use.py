@@ -47,9 +47,11 @@ def explore(
 def export(options: ExportOptions, *, prints: PrintOptions = PrintOptions()) -> None:
     """Export a model without some components, and check the export with other libraries."""
     import broca
+    from broca.runs.folder import options_of_run
 
     with ExitStack() as opened:
         if options.check and options.heads is None and place_of(options.target).is_dir():
+            options_of_run(options.target, options.run_options)  # refused without its permissions
             _, within = opened.enter_context(measuring(options.target, options, prints))
         else:
             within = {"on_progress": opened.enter_context(closing(ProgressDisplay(prints)))}

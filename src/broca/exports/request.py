@@ -142,7 +142,7 @@ class ExportRequest:
         """Returns what replaces the components' outputs, from the `locate` items of the run.
 
         Args:
-            opened: The model, and task options that differ from those of the run.
+            opened: The model, and the task options.
             names: Names of the components.
 
         Returns:
@@ -157,24 +157,28 @@ class ExportRequest:
         if not isinstance(result, Localization):
             raise BadInput(f"{ablation.kind} ablation needs the items of a run: give its folder")
         opened.stages.enter("averaging the outputs that are replaced")
-        task_options = self._asked(opened.options.task_options)
-        opened = replace(opened, options=replace(opened.options, task_options=task_options))
         tasks = opened.claimed(
             result.task, others=[], items=self.items, seed=result.search.seed, searched="task"
         )
         run = opened.on(tasks, settings={}, ablation=ablation, donors=tasks.located)
         return run.stand_ins(opened.model.gated_parts(names).points)
 
-    def _asked(self, options: TaskOptions) -> TaskOptions:
-        """Returns the task options of a call, and of the result where the call has the defaults."""
-        return with_recorded(options, TaskOptions.of(getattr(self.result, "task_options", {})))
+    def asked(self, options: TaskOptions, task: str | Task | None) -> TaskOptions:
+        """Returns the task options of a call, and of the result where the call has the defaults.
+
+        Args:
+            options: The options of the call.
+            task: The task of the call, whose score is compared with the call's options alone.
+        """
+        recorded = getattr(self.result, "task_options", {}) if task is None else {}
+        return with_recorded(options, TaskOptions.of(recorded))
 
     def held_out(self, names: tuple[str, ...], options: TaskOptions) -> HeldOut | None:
         """Returns the measurements of exactly these components under this ablation.
 
         Args:
             names: Names of the components.
-            options: Task options of the call; under mean ablation, other ones give other means.
+            options: The task options; under mean ablation, other ones give other means.
         """
         found = self.result.verification if isinstance(self.result, Localization) else self.result
         if not isinstance(found, Verification) or set(found.heads) != set(names):
@@ -182,8 +186,9 @@ class ExportRequest:
         if found.ablation != self.ablation:
             return None
         if isinstance(self.result, Localization) and Ablation(self.ablation.kind).needs_donors:
-            asked, recorded = self._asked(options).to_dict(), self.result.task_options
-            if asked != recorded or self.items != (self.result.search.items or UNRECORDED):
+            run = self.result
+            asked = (run.task_options, run.search.items or UNRECORDED)
+            if (options.to_dict(), self.items) != asked:
                 return None
         return HeldOut(found.task, found.verdict, found.drops)
 

@@ -43,7 +43,9 @@ def export(options: ExportOptions) -> Export:
     if holds:
         raise BadInput(f"`to` '{options.to}' holds {holds}: choose a new folder")
     stages = Stages(run_options.on_progress)
-    run_options = replace(run_options, model_options=request.loading(run_options.model_options))
+    asked = request.asked(run_options.task_options, options.task)
+    loading = request.loading(run_options.model_options)
+    run_options = replace(run_options, task_options=asked, model_options=loading)
     with folders.unpublished(folder) as part:
         with open_run(
             request.model, run_options, stages, task=checked, warns=options.check
