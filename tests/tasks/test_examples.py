@@ -123,6 +123,7 @@ LINES = "\n".join(map(json.dumps, EXAMPLES))
     [
         ("array.jsonl", json.dumps(EXAMPLES, indent=1).encode()),
         ("table.csv", 'prompt,answer\n1 + 1 =," 2"\né?, ü\n'.encode()),
+        ("blank.csv", '\r\n\nprompt,answer\n1 + 1 =," 2"\né?, ü\n'.encode()),
         ("wide.jsonl", LINES.encode("utf-16")),
         ("unmarked.jsonl", LINES.encode("utf-16-le")),
         ("semicolons.CSV", 'prompt;answer\n1 + 1 =;" 2"\né?; ü\n'.encode("utf-8-sig")),
@@ -147,7 +148,11 @@ def test_arrays_tables_and_utf_16_are_examples(write, name, content):
         ("a.json", b'[{"prompt": "a",\n"answer": "b"}', "line 2 of .* is not JSON"),
         ("n.csv", b"1 + 1 =,2\n2 + 2 =,4\n", r"has no `prompt` \(it has 1 \+ 1 =, 2\)"),
         ("i.csv", b'prompt,choices,label\np,"[""1"", ""2""]",1\n', "a list of two or more"),
-        ("c.csv", b"prompt,answer\n" + b"a" * 200_000 + b"\n", "another number of fields"),
+        (
+            "c.csv",
+            b"\nprompt,answer\n" + b"a" * 200_000 + b"\n",
+            "line 3 .* another number of fields",
+        ),
     ],
 )
 def test_other_files_are_refused(write, name, content, message):

@@ -60,18 +60,20 @@ def read_rows(path: Path) -> Iterator[tuple[str, Any]]:
 def _table(path: Path, text: str) -> Iterator[tuple[str, Any]]:
     """Yields the rows of a table; the line of names says what is between its columns."""
     csv.field_size_limit(max(len(text), csv.field_size_limit()))  # `Task` bounds texts
-    names = text.lstrip("\r\n").partition("\n")[0]
+    before, text = text.count("\n"), text.lstrip("\r\n")
+    before -= text.count("\n")  # blank lines
+    names = text.partition("\n")[0]
     rows = csv.DictReader(
         io.StringIO(text, newline=""), strict=True, delimiter=max(",;\t", key=names.count)
     )
     try:
         for row in rows:
-            place = f"line {rows.line_num} of '{path}'"
+            place = f"line {before + rows.line_num} of '{path}'"
             if None in row or None in row.values():
                 raise BadInput(f"{place} has another number of fields than the line of names")
             yield place, row
     except csv.Error as error:
-        raise BadInput(f"line {rows.line_num} of '{path}' is not CSV: {error}") from error
+        raise BadInput(f"line {before + rows.line_num} of '{path}' is not CSV: {error}") from error
 
 
 def json_rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:

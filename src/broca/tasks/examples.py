@@ -308,8 +308,8 @@ def matches(document: dict[str, Any], results: Sequence[str]) -> dict[str, float
 def _contains(output: str, answer: str) -> bool:
     """Whether an answer stands in an output, in any case, and not within a word or a number."""
     begin = r"(?<!\w)" if _spaced(answer[0]) else ""
-    if re.match(r"[.,+-]?\d", answer):
-        begin = r"(?<![\w.,-])"
+    if re.match(r"[.,+−-]?\d", answer):  # also the typographic minus
+        begin = r"(?<![\w.,−-])"
     end = r"(?!\w)(?![.,]\d)" if _spaced(answer[-1]) else ""
     return re.search(f"{begin}{re.escape(answer)}{end}", output, re.IGNORECASE) is not None
 
