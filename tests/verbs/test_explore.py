@@ -59,13 +59,16 @@ def test_a_result_without_a_command_brings_its_options_too(planted, tmp_path):
         components="heads+mlp", task_options={"system_prompt": "Be brief."},
         after={"sorting": 0.5},
     )  # fmt: skip
-    verified = replace(saved.verification, heads=("L0H1", "L0N3"))
+    asked, own = {"system_prompt": "Be kind."}, tmp_path / "own.py"
+    own.write_text("def answer(document):\n    return 'a'\n")
+    verified = replace(saved.verification, heads=("L0H1", "L0N3"), task_options=asked)
     for result, kinds, prompt in (
         (saved, "heads+mlp", "Be brief."),
-        (verified, "heads+neurons", "sort"),
+        (verified, "heads+neurons", "Be kind."),
     ):
         result.save(tmp_path / kinds)
-        with broca.explore(tmp_path / kinds, port=0) as page:
+        with broca.explore(tmp_path / kinds, port=0, reference=f"{own}:answer") as page:
+            assert str(tmp_path) not in json.dumps(page.explorer.describe())
             assert page.explorer.model.kinds == kinds
             assert page.explorer.example("sorting")["prompt"].startswith(prompt)
 

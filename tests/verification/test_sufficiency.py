@@ -91,6 +91,8 @@ def test_a_verification_says_in_which_ways_a_set_is_claimed():
     assert (part.ways, part.lines[-1].split(":")[0]) == ("necessary", "necessary")
     unclear = replace(verification, verdict=None, enough=kept(NEEDED))
     assert unclear.ways == ""
+    few = replace(part, verdict=replace(part.verdict, label="inconclusive"))
+    assert few.ways == "not shown to be necessary or sufficient"
 
 
 def test_a_task_that_loses_nothing_tells_nothing():

@@ -71,15 +71,14 @@ class ComparedSubject:
             raise BadInput(f"{what} cannot be compared: give localizations, atlases or models")
         if isinstance(compared, Localization):
             sets, seed = {compared.task: compared.selected}, compared.search.seed
-            asked = compared.task_options
         else:
             sets = {task.name: compared.selected(task.name) for task in compared.tasks}
-            seed, asked = compared.seed, {}
+            seed = compared.seed
         model = compared.model
         return cls(
             model.name, model.name, model.revision, model.fingerprint, tuple(sets),
-            tuple((task, names) for task, names in sets.items() if names), seed, asked,
-            compared.ablation, place,
+            tuple((task, names) for task, names in sets.items() if names), seed,
+            compared.task_options, compared.ablation, place,
         )  # fmt: skip
 
 

@@ -83,13 +83,15 @@ class ExplorerSubject:
         elif isinstance(result, Verification):
             sets = {f"verified on {result.task}": result.heads}
             tasks = tuple(line.task for line in result.drops)
-            made_with = {"components": kinds_of(map(Component.parse, result.heads))}
+            kinds = kinds_of(map(Component.parse, result.heads))
+            made_with = {"components": kinds, **result.task_options}
             subject = cls("", sets, {}, "", tasks, *_found(result), made_with)
         elif isinstance(result, Atlas):
             selected = {task.name: result.selected(task.name) for task in result.tasks}
             sets = {f"needed for {task}": names for task, names in selected.items() if names}
             names = tuple(task.name for task in result.tasks)
-            subject = cls("", sets, tasks=names, made_with={"components": result.kinds})
+            made_with = {"components": result.kinds, **result.task_options}
+            subject = cls("", sets, tasks=names, made_with=made_with)
         else:
             raise BadInput(
                 f"'{path}' is {result.described()}, which names no components of a model: give a "
@@ -159,7 +161,7 @@ class Explorer:
             "verdict": self.subject.verdict,
             "chats": self.chats,
             "kinds": self.model.kinds,
-            "asked": self._loading | self._task_options.to_dict(),
+            "asked": self._loading | replace(self._task_options, reference="own").to_dict(),
         }
 
     @property

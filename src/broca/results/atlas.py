@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, joined_names
@@ -165,6 +165,7 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
         resamples: Number of resamples of the intervals.
         shrunk: Whether effects are underestimated because there are too few masks.
         seed: Seed of all random draws.
+        task_options: Task options that differ from the tasks' files.
         cost: Rows, tokens and time.
         notes: Notes for the reader.
     """
@@ -190,6 +191,7 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
     resamples: int
     shrunk: bool
     seed: int
+    task_options: dict[str, Any] = field(default_factory=dict)
     cost: AtlasCost
     notes: tuple[str, ...] = ()
 

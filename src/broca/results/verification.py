@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, joined_names
 from broca.results.pages.charts import Figure
@@ -360,6 +360,8 @@ class Verification(
         dropped: Members that a search selected and that contributed nothing on these items; they
             are not in `heads`.
         rows: Number of rows on the report items.
+        task_options: Task options that differ from the tasks' files, if it is a result of its own;
+            a localization has those of its verification.
         notes: Notes for the reader.
         documents: The documents of each part of the items.
     """
@@ -387,6 +389,7 @@ class Verification(
     enough: Sufficiency | None = None
     dropped: tuple[str, ...] = ()
     rows: int = 0
+    task_options: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     documents: tuple[Documents, ...] = ()
 
@@ -441,7 +444,7 @@ class Verification(
             return ""
         ways = ["necessary"] * (self.verdict.label == "specific")
         ways += [f"sufficient at k = {len(self.heads)}"] * self.enough.sets[0].sufficient
-        return " and ".join(ways) or "neither necessary nor sufficient"
+        return " and ".join(ways) or "not shown to be necessary or sufficient"
 
     @property
     def core(self) -> tuple[str, ...]:

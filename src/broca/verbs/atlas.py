@@ -159,6 +159,7 @@ def _assembled(
         ablation=AblationInfo(run.ablation.kind, run.ablation.scale),
         masks=len(chart.masks), share=float(chart.masks.mean()), least=LEAST, k=options.k,
         resamples=len(matrix.resampled), shrunk=chart.joint.shrunk, seed=options.seed,
+        task_options=run.options.task_options.to_dict(),
         cost=AtlasCost(
             rows=run.search_rows, scoring_rows=scoring_rows, measured=new_rows, tokens=tokens,
             wall_s=round(time.perf_counter() - started, 3),

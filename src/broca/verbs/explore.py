@@ -11,7 +11,9 @@ from broca.known_paths import folder_of
 from broca.models import GatedModel, load
 from broca.options import ExploreOptions, RunOptions, verb
 from broca.options.running import GivenAblation
+from broca.results.atlas import Atlas
 from broca.results.localization import Localization
+from broca.results.verification import Verification
 from broca.runs.folder import options_of_run, with_recorded
 from broca.runs.progress import Stages
 from broca.runs.workspace import Workspace
@@ -101,7 +103,8 @@ JOURNAL = "explore.sqlite"
 def _kept(folder: Path, run_options: GivenAblation) -> GivenAblation:
     """Returns the options with a journal in a run's folder, unless that cannot be written now."""
     options = run_options.journal_options
-    if options.journal is None and (folder / Localization.FILE).is_file():
+    results = (Localization, Verification, Atlas)
+    if options.journal is None and any((folder / kind.FILE).is_file() for kind in results):
         with suppress(BrocaError), Journal(folder / JOURNAL):
             options = replace(options, journal=folder / JOURNAL)
     return replace(run_options, journal_options=options)

@@ -116,6 +116,7 @@ def verify(options: VerifyOptions) -> Verification:
             )
         return replace(
             verification, rows=measured, documents=tasks.documents,
+            task_options=opened.options.task_options.to_dict(),
             notes=(*tasks.notes, *task_notes, *at_chance),
         )  # fmt: skip
 
