@@ -82,11 +82,9 @@ def main() -> NoReturn:
         sys.exit(2)
     except BrocaError as error:
         # the lines of this one are examples; those of others come from libraries
-        text = (
-            str(error)
-            if isinstance(error, NothingToLocalize)
-            else " ".join(str(error).splitlines())
-        )
+        text = str(error)
+        if not isinstance(error, NothingToLocalize):
+            text = " ".join(text.splitlines())
         tell(f"broca: {in_flags(text, flags)}")
         sys.exit(error.exit_code)
     except OSError as error:

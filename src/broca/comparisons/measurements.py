@@ -127,12 +127,10 @@ def draw_design(run: Run, *, rows: int, seed: int, response: Response, places: P
     size, _ = searches.run(rounds, execute)
     masks = spread_masks(size, rows, components, rng)
     with_intercept(masks)  # refuses masks that do not suffice, before they are measured
-    items = {
-        name: np.concatenate(
-            [rng.permutation(len(positions)) for _ in range(-(-rows // len(positions)))]
-        )[:rows]
-        for name, positions in places.items()
-    }
+    items = {}
+    for name, positions in places.items():
+        drawn = [rng.permutation(len(positions)) for _ in range(-(-rows // len(positions)))]
+        items[name] = np.concatenate(drawn)[:rows]
     return Design(response, masks, items, size)
 
 
@@ -183,8 +181,7 @@ class EffectEstimates:
     def p_values(self) -> Floats:
         """Returns the two-sided p-values of no effect."""
         ratio = np.abs(self.values) / np.maximum(self.errors, 1e-300)  # none is no effect
-        p_values: Floats = 2 * stats.t.sf(ratio, self.freedom)
-        return p_values
+        return np.asarray(2 * stats.t.sf(ratio, self.freedom))
 
     def with_ends(self, level: float) -> tuple[tuple[float, ...], ...]:
         """Returns the effects, then the lower and the upper ends of their intervals.
@@ -228,8 +225,7 @@ def estimate_effects(masks: Bools, changes: Floats, items: NDArray[np.intp]) -> 
         own, left = design[cluster == number], residuals[cluster == number]
         # what is left of an item's rows by the fit without them
         scores[number] = own.T @ linalg.lstsq(np.eye(len(own)) - own @ inverse @ own.T, left)[0]
-    influence = (
-        scores @ inverse
-    )  # coefficients minus those without an item, (items, components + 1)
+    # coefficients minus those without an item, (items, components + 1)
+    influence = scores @ inverse
     errors = np.sqrt((len(kinds) - 1) / len(kinds) * (influence**2).sum(axis=0))
     return EffectEstimates(coefficients[1:], errors[1:], len(kinds) - 1)

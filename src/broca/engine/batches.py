@@ -15,7 +15,7 @@ from broca.engine.stop_rule import StopRule
 from broca.errors import BadLogits
 from broca.models import ActiveGates, GatedModel, GatePoint
 from broca.models.caches import continuations, left_padded
-from broca.options import EngineOptions, Switch
+from broca.options.running import EngineOptions, Switch
 from broca.tasks.items import Request
 
 WORTH_SHARING = 0.25

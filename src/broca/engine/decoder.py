@@ -138,11 +138,9 @@ class Decoder:
                 request.settings, len(request.context), request.max_new_tokens, tokens.device
             )
         with self._lane.gates(self._masks, [decoding]):
+            longest, stopping = request.max_new_tokens, StoppingCriteriaList([ended])
             generated, logits = self._model.generated(
-                tokens,
-                longest=request.max_new_tokens,
-                stopping_criteria=StoppingCriteriaList([ended]),
-                logits_processor=processors,
+                tokens, longest=longest, stopping_criteria=stopping, logits_processor=processors
             )
         require_finite(logits[:, None], [decoding.position] * len(logits))
         self._lane.tokens += len(decoding.tokens)
@@ -236,10 +234,8 @@ class Decoder:
         if rows_by_key:
             logits = logits.to(torch.float32, copy=True)  # as `generate` does
         for (settings, prompt, new_tokens, _), rows in rows_by_key.items():
-            tokens = torch.tensor(
-                [[*work[row].tokens, *generated.get(work[row].position, ())] for row in rows],
-                device=logits.device,
-            )
+            read = [[*work[row].tokens, *generated.get(work[row].position, ())] for row in rows]
+            tokens = torch.tensor(read, device=logits.device)
             processors = self._processors(settings, prompt, new_tokens, logits.device)
             logits[rows] = processors(tokens, logits[rows])
         return logits.argmax(-1)

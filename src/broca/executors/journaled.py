@@ -113,13 +113,11 @@ class JournaledExecutor:
             condition, keys = self._rows(plan, role, "outputs")
         cut = chunks(plan, self.lengths, self.chunk_tokens)
         texts = self._contents("outputs", condition, keys, cut, plan, role=role)
-        return [
-            tuple(
-                Generation(**fields) if "text" in fields else LogLikelihood(**fields)
-                for fields in json.loads(text)
-            )
-            for text in texts
-        ]
+
+        def output(fields: dict[str, Any]) -> Output:
+            return Generation(**fields) if "text" in fields else LogLikelihood(**fields)
+
+        return [tuple(map(output, json.loads(text))) for text in texts]
 
     def observe(self, observations: Sequence[Observation]) -> list[NDArray[np.float32]]:
         """Returns the vectors of observations of one class, with known ones from the journal."""

@@ -22,5 +22,4 @@ from broca.models.structure import adapted_matrix as adapted_matrix
 from broca.models.structure import head_counts as head_counts
 from broca.models.structure import is_transposed as is_transposed
 from broca.models.structure import text_config as text_config
-from broca.models.usage import fingerprint as fingerprint
 from broca.models.usage import greedy as greedy

@@ -1,7 +1,5 @@
 """GGUF files of llama.cpp: the names that mean one, and what transformers' reader leaves out."""
 
-from __future__ import annotations
-
 import re
 from importlib.metadata import PackageNotFoundError, distribution
 from math import isclose

@@ -280,13 +280,10 @@ class _Test:
         known = {} if quantized else _ALMOST
         tolerance = known.get(self._model.dtype, _ALMOST_COARSE)
         tolerance = max(tolerance, _ALMOST["float32"] if single else 0)
-        compared = [
-            (
-                mean_difference(values, reference),
-                max(tolerance, min(_ROUNDING * rounding / self.spread, _CHAOTIC)) * self.spread,
-            )
-            for values, reference, rounding in measured
-        ]
+        compared = []
+        for values, reference, rounding in measured:
+            most = max(tolerance, min(_ROUNDING * rounding / self.spread, _CHAOTIC)) * self.spread
+            compared.append((mean_difference(values, reference), most))
         worst, allowed = max(compared, key=lambda one: one[0] / one[1])
         return worst <= allowed, f"mean difference {worst:.2g}, tolerance {allowed:.2g}"
 

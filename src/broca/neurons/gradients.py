@@ -189,10 +189,8 @@ class Attributor:
     @torch.no_grad()
     def _read(self, requests: list[Request], positions: Sequence[int]) -> _Read:
         """Reads contexts and answers once, and keeps the state that the steps start from."""
-        sequences = torch.tensor(
-            [(*request.context, *request.continuation) for request in requests],
-            device=self._model.device,
-        )
+        rows = [(*request.context, *request.continuation) for request in requests]
+        sequences = torch.tensor(rows, device=self._model.device)
         tokens, context = sequences[:, :-1], len(requests[0].context)
         answers = sequences[:, context:]
         sharing = self._model.sharing(tokens.shape[1])

@@ -15,7 +15,6 @@ from broca.options.neurons import DrawOptions as DrawOptions
 from broca.options.neurons import EraseOptions as EraseOptions
 from broca.options.neurons import LocateOptions as LocateOptions
 from broca.options.neurons import RuleOptions as RuleOptions
-from broca.options.running import DEFAULT_METHOD as DEFAULT_METHOD
 from broca.options.running import GRANTS as GRANTS
 from broca.options.running import OFFLINE as OFFLINE
 from broca.options.running import AblationOptions as AblationOptions
@@ -24,11 +23,9 @@ from broca.options.running import EngineOptions as EngineOptions
 from broca.options.running import ExecutorOptions as ExecutorOptions
 from broca.options.running import JournalOptions as JournalOptions
 from broca.options.running import ModelOptions as ModelOptions
-from broca.options.running import Reference as Reference
 from broca.options.running import RunOptions as RunOptions
 from broca.options.running import SearchOptions as SearchOptions
 from broca.options.running import SourceOptions as SourceOptions
-from broca.options.running import Switch as Switch
 from broca.options.running import TaskOptions as TaskOptions
 from broca.options.verbs import AtlasOptions as AtlasOptions
 from broca.options.verbs import ChatOptions as ChatOptions

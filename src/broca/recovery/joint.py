@@ -105,7 +105,4 @@ def _explained(ridge: Any, matrix: Floats, y: Floats, folds: Any) -> Floats:
 
     missed = y - cross_val_predict(ridge, matrix, y, cv=folds).reshape(y.shape)
     total = ((y - y.mean(axis=0)) ** 2).sum(axis=0)
-    shares: Floats = np.where(
-        total > 0, 1 - (missed**2).sum(axis=0) / np.maximum(total, 1e-300), 0.0
-    )
-    return shares
+    return np.where(total > 0, 1 - (missed**2).sum(axis=0) / np.maximum(total, 1e-300), 0.0)

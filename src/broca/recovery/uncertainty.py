@@ -37,7 +37,7 @@ _FEWEST_TOGETHER = 10
 
 def uncertainty(
     masks: Bools, responses: Floats, recovery: Any, *, k: int, seed: int, resamples: int = RESAMPLES
-) -> dict[str, Floats]:
+) -> dict[str, Any]:
     """Estimates every effect beside the sure components, and resamples masks.
 
     A component is sure if chance gives any component an effect this clear in fewer than one of 20

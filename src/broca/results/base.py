@@ -315,12 +315,10 @@ class Result(ABC):
 
     def _repr_html_(self) -> str:
         first, *others = (escape(line) for line in self.summary())
-        figures = self.figures()
-        body = (
-            figures[0].svg()
-            if figures
-            else self.to_frame().head(_LINES).to_html(index=False, na_rep="", border=0)
-        )
+        if figures := self.figures():
+            body = figures[0].svg()
+        else:
+            body = self.to_frame().head(_LINES).to_html(index=False, na_rep="", border=0)
         return f"<div><p><b>{first}</b><br>{'<br>'.join(others)}</p>{body}</div>"
 
 

@@ -163,11 +163,8 @@ class Diagnosis(Result, file="doctor.json", verb="broca doctor", rows="checks"):
 
     def terminal(self) -> Iterator[str]:
         """Yields whether broca can run here, then every check with its remedy."""
-        yield (
-            "broca can run here; features marked -- are optional."
-            if self.can_run
-            else "broca cannot run here."
-        )
+        can = "can run here; features marked -- are optional" if self.can_run else "cannot run here"
+        yield f"broca {can}."
         width = max((len(check.name) for check in self.checks), default=0)
         for check in self.checks:
             yield f"{_MARKS[check.state]}  {check.name:<{width}}  {check.description}"

@@ -1,8 +1,8 @@
 """Results as JSON text, and files that are written completely or not at all."""
 
-from __future__ import annotations
-
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -100,6 +100,20 @@ def read_text(file: Path) -> str:
         ) from error
 
 
+@contextmanager
+def writes(what: str, *, advice: str) -> Iterator[None]:
+    """Tells what could not be written, and what to do.
+
+    Raises:
+        BadInput: The block raised an OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or error
+        raise BadInput(f"{what} cannot be written ({why}): {advice}") from error
+
+
 def write_beside(path: Path, text: str) -> None:
     """Writes UTF-8 text to a temporary file beside its path, syncs it, then renames it.
 
@@ -108,18 +122,14 @@ def write_beside(path: Path, text: str) -> None:
     """
     part = path.with_name(path.name + ".part")
     content = text.encode()
-    try:
+    advice = "free space or choose another folder, then repeat the command"
+    with writes(f"'{path}'", advice=advice):
         part.unlink(missing_ok=True)  # of a killed process, or a link to a file elsewhere
         with part.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)
-    except OSError as error:
-        raise BadInput(
-            f"'{path}' cannot be written ({error.strerror}): free space or choose another folder, "
-            "then repeat the command"
-        ) from error
 
 
 def check_out_folder(out: str | Path) -> Path:
@@ -129,11 +139,7 @@ def check_out_folder(out: str | Path) -> Path:
         BadInput: The folder cannot be created or written.
     """
     folder = place_of(out)
-    try:
+    with writes(f"`out` '{out}'", advice="choose another folder"):
         folder.mkdir(parents=True, exist_ok=True)
         TemporaryFile(dir=folder).close()
-    except OSError as error:
-        raise BadInput(
-            f"`out` '{out}' cannot be written ({error.strerror}): choose another folder"
-        ) from error
     return folder

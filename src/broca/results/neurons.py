@@ -1,7 +1,5 @@
 """The results of the neuron verbs, `neurons.json` and `erase.json`, with tables and a figure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from typing import Any, Literal
@@ -168,11 +166,9 @@ class Erasure(Result, file="erase.json", page="erase.html", verb="broca neurons 
 
 def neuron_grid(neuron_set: NeuronSet) -> Figure:
     """Draws the selected neurons within their layers, with the scores as colours."""
-    grid = ComponentGrid(
-        {neuron.name: -neuron.score for neuron in neuron_set.selected},
-        f"score of {neuron_set.method}, shown as a loss",
-        model=neuron_set.model,
-    )
+    scores = {neuron.name: -neuron.score for neuron in neuron_set.selected}
+    legend = f"score of {neuron_set.method}, shown as a loss"
+    grid = ComponentGrid(scores, legend, model=neuron_set.model)
     caption = "Each stroke is a selected neuron at its position within its layer."
     return Figure("components", caption, grid)
 

@@ -207,27 +207,17 @@ def stress_tables(stress: StressTest) -> dict[str, Table]:
 def stress_figures(stress: StressTest) -> dict[str, Figure]:
     """Returns the figures of a stress test by name: transfer and necessity."""
     shifts = tuple((row, line.transfer) for row, line in enumerate(stress.shifts))
-    transfer = IntervalChart(
-        tuple(line.source for line in stress.shifts),
-        (
-            Series("the real write", "harm", shifts[:1], "D", 6.0),
-            Series("its controls", "intact", shifts[1:]),
-        ),
-        "transfer, nats",
-        joined=True,
-    )
+    real = Series("the real write", "harm", shifts[:1], "D", 6.0)
+    others = Series("its controls", "intact", shifts[1:])
+    names = tuple(line.source for line in stress.shifts)
+    transfer = IntervalChart(names, (real, others), "transfer, nats", joined=True)
     rows = tuple(enumerate(stress.necessity))
     drops = tuple((row, line.drop) for row, line in rows)
     controls = tuple((row, drop) for row, line in rows for drop in line.controls.values())
-    necessity = IntervalChart(
-        tuple(line.ablation for line in stress.necessity),
-        (
-            Series(stress.family, "harm", drops, "D", 6.0),
-            Series("control families", "intact", controls),
-        ),
-        "drop of the margin, nats",
-        joined=True,
-    )
+    real = Series(stress.family, "harm", drops, "D", 6.0)
+    others = Series("control families", "intact", controls)
+    names = tuple(line.ablation for line in stress.necessity)
+    necessity = IntervalChart(names, (real, others), "drop of the margin, nats", joined=True)
     figures = (
         Figure("transfer", "The effect of writing other outputs into the set.", transfer),
         Figure("necessity", "The drop of the margin when the set is ablated.", necessity),

@@ -1,7 +1,5 @@
 """What a set keeps of a task alone, other sets that carry it, and members that are backups."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from broca.results.base import Interval, joined_names
@@ -150,15 +148,12 @@ class Sufficiency:
         """Draws the curves, a figure for each kind of ablation."""
         figures = []
         for kind in (line.ablation for line in self.sets):
-            lines = tuple(
-                Series.line(
-                    number,
-                    curve.order if curve.tasks == "task" else "the others, by the ranking",
-                    [*zip(self.grid, curve.kept, strict=True)],
-                )
-                for number, curve in enumerate(c for c in self.curves if c.ablation == kind)
-            )
-            chart = LineChart(lines, "intact components", "kept")
+            lines: list[Series] = []
+            for curve in (curve for curve in self.curves if curve.ablation == kind):
+                name = curve.order if curve.tasks == "task" else "the others, by the ranking"
+                points = [*zip(self.grid, curve.kept, strict=True)]
+                lines.append(Series.line(len(lines), name, points))
+            chart = LineChart(tuple(lines), "intact components", "kept")
             caption = f"What is kept under {kind} ablation of all others."
             figures.append(Figure(f"kept_{kind}", caption, chart))
         return tuple(figures)

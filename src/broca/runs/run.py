@@ -205,11 +205,8 @@ class Run:
             response: Response of plans that name none.
             options: Settings of the method.
         """
-        record = {
-            "method": method,
-            "options": {name: searches.written(value) for name, value in (options or {}).items()},
-            "problem": plain(problem),
-        }
+        settings = {name: searches.written(value) for name, value in (options or {}).items()}
+        record = {"method": method, "options": settings, "problem": plain(problem)}
         self._journaled.journal.note_search(self._journaled.number, record)
 
         def execute(plan: Plan) -> Measurement:
@@ -448,14 +445,13 @@ class Run:
     def _folder_digests(self) -> dict[str, Any]:
         """The digests that a folder records and that must be the same when the run is resumed."""
         condition, benchmarks = self.condition, self.tasks.benchmarks
+        tasks = {name: definition_digest(benchmark).hex() for name, benchmark in benchmarks.items()}
         return {
             "run": self._identity.hex(),
             "weights": condition.weights,
             "tokenizer": condition.tokenizer,
             "dtype": condition.dtype,
-            "tasks": {
-                name: definition_digest(benchmark).hex() for name, benchmark in benchmarks.items()
-            },
+            "tasks": tasks,
             "items": _digest(b"".join(self._digests)).hex(),
         }
 

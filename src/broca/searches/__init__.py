@@ -3,7 +3,7 @@
 from typing import Any
 
 from broca.errors import UnknownName, require_known
-from broca.options import DEFAULT_METHOD
+from broca.options.running import DEFAULT_METHOD
 from broca.plugins import Plugins
 from broca.recovery import recovery_name
 from broca.searches import ablations, coar, compressed, fresh, gradients, pooled

@@ -119,10 +119,6 @@ def measure_atlas(problem: AtlasProblem) -> Search[MeasuredAtlas]:
     rows = (per_task * len(decks) - spent) // len(decks)
     masks = spread_masks(size, rows, problem.components, rng)
     changed = yield from changes(masks)
-    return MeasuredAtlas(
-        tasks=tuple(problem.tasks),
-        masks=masks,
-        changes=changed,
-        items=tuple(len(pool) for pool in pools),
-        joint=joint_effects(masks, changed, resamples=_RESAMPLES, rng=rng),
-    )
+    joint = joint_effects(masks, changed, resamples=_RESAMPLES, rng=rng)
+    used = tuple(map(len, pools))
+    return MeasuredAtlas(tuple(problem.tasks), masks, changes=changed, items=used, joint=joint)

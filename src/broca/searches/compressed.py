@@ -72,10 +72,8 @@ def rank_by_regression(
         estimator.set_params(baseline=baseline)
     effects = coefficients(estimator, masks, responses, name=recovery_name(recovery))
     selected, reason = most_negative(effects, problem.k), NO_EFFECT
-    statistics: dict[str, Any] = dict(
-        uncertainty(
-            masks, responses, estimator, k=problem.k, seed=problem.seed, resamples=resamples
-        )
+    statistics = uncertainty(
+        masks, responses, estimator, k=problem.k, seed=problem.seed, resamples=resamples
     )
     q_values = statistics["q_values"]
     if selected and len(masks) >= _FEWEST_TO_ABSTAIN and q_values.min() > DISCOVERY:
@@ -127,21 +125,17 @@ class CompressedSensing:
         """Regresses the masks' mean responses on the masks."""
         masks = self._masks(self.most_rows(problem) // len(problem.items) - 1, problem)
         every = np.vstack([designs.intact(problem.components), masks])
-        intact, *means = (yield Plan.crossed(every, problem.items)).mask_means()
+        means = (yield Plan.crossed(every, problem.items)).mask_means()
+        baseline = float(means[0]) if self.intercept == "baseline" else None
         options = {
             "items": len(problem.items),
             "sparsity": self._share(problem),
             "intercept": self.intercept,
         }
         return rank_by_regression(
-            problem,
-            masks,
-            np.array(means),
-            self.recovery,
-            options,
-            baseline=float(intact) if self.intercept == "baseline" else None,
-            resamples=self.resamples,
-        )
+            problem, masks, means[1:], self.recovery, options,
+            baseline=baseline, resamples=self.resamples,
+        )  # fmt: skip
 
     def _masks(self, masks: int, problem: Problem) -> Bools:
         sparsity = self._share(problem)
@@ -207,13 +201,9 @@ class Tuned:
         measured = {}
         selections = {}  # by size and number of masks, the columns ascending
         for size in sizes:
-            masks = DESIGNS[self.design](
-                counts[-1],
-                components,
-                # a little more than the share, so that rounding down does not lose a component
-                sparsity=min((size + 1e-6) / components, 1 - 1e-9),
-                seed=problem.seed,
-            )
+            # a little more than the share, so that rounding down does not lose a component
+            share = min((size + 1e-6) / components, 1 - 1e-9)
+            masks = DESIGNS[self.design](counts[-1], components, sparsity=share, seed=problem.seed)
             means = (yield Plan.crossed(masks, items)).mask_means()
             measured[size] = masks, means
             for count in counts:

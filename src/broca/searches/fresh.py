@@ -82,25 +82,15 @@ class FreshMasks:
         none = designs.intact(components)
         intact = (yield Plan.crossed(none, items, response=response)).responses
         sizes = self._sizes(problem)
+        count, mean = max(2, budget // (25 * len(sizes))), float(intact.mean())
         size, lost = yield from pilot(
-            drops,
-            components,
-            sizes=sizes,
-            masks=max(2, budget // (25 * len(sizes))),
-            rng=rng,
-            intact=float(intact.mean()),
+            drops, components, sizes=sizes, masks=count, rng=rng, intact=mean
         )
-        per_mask = items_per_mask(
-            lost[size], prefix=problem.prefix_tokens, item=problem.item_tokens
-        )
-        per_mask = min(per_mask, len(items))
+        prefix, item = problem.prefix_tokens, problem.item_tokens
+        per_mask = min(items_per_mask(lost[size], prefix=prefix, item=item), len(items))
+        rows, seed = budget - len(items) - turn, problem.seed
         masks, index, met = designs.fresh(
-            budget - len(items) - turn,
-            components,
-            items=len(items),
-            size=size,
-            items_per_mask=per_mask,
-            seed=problem.seed,
+            rows, components, items=len(items), size=size, items_per_mask=per_mask, seed=seed
         )
         responses = (yield Plan(masks, index, items[met], response=response)).responses
         means = np.bincount(index, weights=responses - intact[met]) / np.bincount(index)

@@ -42,12 +42,9 @@ class Gradient:
         items = problem.affordable(GRADIENT_ROW, fewest=_FEWEST_ITEMS)
         rows = np.zeros(len(items), dtype=np.intp)
         plan = Plan(designs.intact(problem.components), rows, items, gradients=True)
-        return Ranking.of_samples(
-            -problem.slopes((yield plan)),
-            problem.k,
-            reason="no gate of the intact model lowers the response when it closes",
-            options={"items": len(items)},
-        )
+        samples, options = -problem.slopes((yield plan)), {"items": len(items)}
+        reason = "no gate of the intact model lowers the response when it closes"
+        return Ranking.of_samples(samples, problem.k, reason=reason, options=options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,12 +87,10 @@ class MaskedGradient:
         masks = random_masks(sizes, problem.components, rng)
         slopes = problem.slopes((yield Plan(masks, np.arange(count), row_items, gradients=True)))
         each = min(count, len(problem.items))  # rows of an item are no independent samples
-        return Ranking.of_samples(
-            -np.array([slopes[item::each].mean(axis=0) for item in range(each)]),
-            problem.k,
-            reason="under random ablations no gate lowers the response when it closes",
-            options={"masks": count, "low": self.low, "high": self.high},
-        )
+        samples = -np.array([slopes[item::each].mean(axis=0) for item in range(each)])
+        reason = "under random ablations no gate lowers the response when it closes"
+        options = {"masks": count, "low": self.low, "high": self.high}
+        return Ranking.of_samples(samples, problem.k, reason=reason, options=options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,12 +126,9 @@ class IntegratedGradient:
             scale = 1 - (1 - problem.scale) * (step + 0.5) / self.steps
             plan = Plan(everything, rows, items, gradients=True, scale=scale)
             total += problem.slopes((yield plan))
-        return Ranking.of_samples(
-            -total / self.steps,
-            problem.k,
-            reason="on the path to closed gates no gate lowers the response",
-            options={"items": len(items), "steps": self.steps},
-        )
+        reason = "on the path to closed gates no gate lowers the response"
+        samples, options = -total / self.steps, {"items": len(items), "steps": self.steps}
+        return Ranking.of_samples(samples, problem.k, reason=reason, options=options)
 
 
 @dataclass(frozen=True, kw_only=True)

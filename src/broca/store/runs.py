@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from broca.errors import BadInput, NotInJournal
 from broca.measurement import Measurement, Plan
+from broca.results.files import writes
 from broca.results.runs import JournalRun
 from broca.store.journal import Journal
 from broca.store.records import Condition, Ids, ItemRecord
@@ -231,12 +232,8 @@ def export_rows(journal: Journal, path: str | Path) -> int:
     if Path(path).suffix != ".csv":
         raise BadInput(f"the name of export '{path}' must end in .csv")
     table = table_of_rows(journal)
-    try:
+    with writes(f"export '{path}'", advice="choose another place"):
         table.to_csv(path, index=False)
-    except OSError as error:
-        raise BadInput(
-            f"export '{path}' cannot be written ({error.strerror or error}): choose another place"
-        ) from error
     return len(table)
 
 

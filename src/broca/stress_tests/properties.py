@@ -66,13 +66,12 @@ def necessity(observe: Observe, subject: StressSubject, kind: str) -> Necessity:
         float(drop.mean() - max((other.mean() for other in others), default=0.0))
         for drop, *others in zip(*drops, strict=True)
     ]
+    names = [family.name for family in subject.controls]
+    controls = [float(drop[0].mean()) for drop in drops[1:]]
     return Necessity(
         ablation=kind,
         drop=_interval(drops[0][0]),
-        controls={
-            family.name: float(drop[0].mean())
-            for family, drop in zip(subject.controls, drops[1:], strict=True)
-        },
+        controls=dict(zip(names, controls, strict=True)),
         selective=selective,
         null=tuple(null),
         rank=1 + sum(value >= selective for value in null),

@@ -56,12 +56,9 @@ def render_page(reproductions: Sequence[Reproduction]) -> str:
         columns = [
             column for column in shown.columns if any(row[column] not in (None, "") for row in rows)
         ]
-        table = Table(
-            name,
-            f"{len(rows):,} rows of {name}",
-            tuple(Column(column.replace("_", " ")) for column in columns),
-            tuple(tuple(row[column] for column in columns) for row in rows),
-        )
+        headings = tuple(Column(column.replace("_", " ")) for column in columns)
+        values = tuple(tuple(row[column] for column in columns) for row in rows)
+        table = Table(name, f"{len(rows):,} rows of {name}", headings, values)
         parts.append({"name": name, "shows": shown.shows, "notes": shown.notes, "rows": table})
     first = reproductions[0]
     return filled(

@@ -301,9 +301,8 @@ def reproduce(options: ReproduceOptions) -> tuple[Reproduction, ...]:
                     stages.enter(f"{name} of {studied[-1]} ({number} of {len(requested)})")
                     general = len(study.notes)
                     try:
-                        rows[name] += [
-                            _published(row, studied[-1]) for row in EXPERIMENTS[name](study)
-                        ]
+                        found = EXPERIMENTS[name](study)
+                        rows[name] += [_published(row, studied[-1]) for row in found]
                     except BadInput as error:
                         if len(requested) == 1 and not rows[name] and model == options.model[-1]:
                             raise
@@ -320,10 +319,9 @@ def reproduce(options: ReproduceOptions) -> tuple[Reproduction, ...]:
         "include_path": source.include_path,
         "allow_code": source.allow_code,
     }
+    models = tuple(studied)
     return tuple(
-        Reproduction(
-            name, tuple(studied), tuple(rows[name]), settings, tuple(notes[name]), NAMES[name]
-        )
+        Reproduction(name, models, tuple(rows[name]), settings, tuple(notes[name]), NAMES[name])
         for name in requested
     )
 

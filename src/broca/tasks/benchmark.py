@@ -19,7 +19,7 @@ from scipy import special
 from broca.errors import BadInput, refused
 from broca.known_paths import place_of
 from broca.models.usage import tokenizer_text
-from broca.options import Reference, TaskOptions
+from broca.options.running import Reference, TaskOptions
 from broca.sources import code_digest
 from broca.tasks.documents import Document, PreparedTask
 from broca.tasks.items import Item, Margin, Output, Request, Split, SplitPart, split_parts

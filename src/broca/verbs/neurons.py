@@ -46,12 +46,8 @@ def erase(options: EraseOptions) -> Erasure:
             sets[method] = choice.columns
         lines = _erased(run, sets, options.draw_options, options.factor)
         neurons = {method: run.neurons.names(columns) for method, columns in sets.items()}
-        return Erasure(
-            model=run.neurons.info(),
-            settings={**run.ended(), "neurons": neurons},
-            result=lines,
-            notes=run.notes(),
-        )
+        model, settings = run.neurons.info(), {**run.ended(), "neurons": neurons}
+        return Erasure(model=model, settings=settings, result=lines, notes=run.notes())
 
 
 def _erased(

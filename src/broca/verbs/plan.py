@@ -51,15 +51,14 @@ def plan(options: PlanOptions) -> CostEstimate:
             gated, tasks, tasks.places["locate"], budget, seed=options.seed, continuous=continuous
         )
         tokens = float(np.mean([tokens_of(tasks.bank[place][1]) for place in problem.items]))
-        costs = (
-            _cost(method, problem, tokens, speed.tokens_per_second)
-            for method in searches.METHODS.values()
-        )
         return CostEstimate(
             model=model_info(gated), task=tasks.task, items=len(problem.items),
             components=len(gated.components), timed_rows=speed.rows,
             tokens_per_second=speed.tokens_per_second, memory_bytes=speed.memory_bytes,
-            methods=tuple(costs),
+            methods=tuple(
+                _cost(method, problem, tokens, speed.tokens_per_second)
+                for method in searches.METHODS.values()
+            ),
         )  # fmt: skip
 
 

@@ -66,12 +66,9 @@ def replicate(options: ReplicateOptions) -> Replication:
             rows += run.scoring_rows
             run.finish()
         return Replication(
-            claim=claim,
-            model=model_info(opened.model),
-            replicas=tuple(replicas),
-            rows=rows,
-            notes=tuple(notes),
-        )
+            claim=claim, model=model_info(opened.model), replicas=tuple(replicas),
+            rows=rows, notes=tuple(notes),
+        )  # fmt: skip
 
 
 class _Repetition:

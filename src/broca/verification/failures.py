@@ -130,7 +130,12 @@ def samples(
     """
 
     def text(item: Item, outputs: tuple[Output, ...]) -> str:
-        return _choice_texts(outputs, choices(item))[:SHORTENED]
+        """Returns every choice with its log-likelihood, the likeliest first, or the answer."""
+        values, texts = _log_likelihoods(outputs), choices(item)
+        if len(texts) < 2 or len(values) < len(texts):
+            return answer_text(outputs)[:SHORTENED]
+        order = np.argsort(np.negative(values[: len(texts)]), kind="stable")
+        return "\n".join(f"{texts[n].strip()} ({values[n]:.1f})" for n in order)[:SHORTENED]
 
     return tuple(
         Sample(
@@ -139,15 +144,6 @@ def samples(
         )
         for item, intact, ablated, scored in zip(items, before, after, scores.T, strict=True)
     )  # fmt: skip
-
-
-def _choice_texts(outputs: tuple[Output, ...], choices: Sequence[str]) -> str:
-    """Returns every choice with its log-likelihood, the likeliest first, or else the answer."""
-    values = _log_likelihoods(outputs)
-    if len(choices) < 2 or len(values) < len(choices):
-        return answer_text(outputs)
-    order = np.argsort(np.negative(values[: len(choices)]), kind="stable")
-    return "\n".join(f"{choices[n].strip()} ({values[n]:.1f})" for n in order)
 
 
 def _log_likelihoods(outputs: tuple[Output, ...]) -> list[float]:

@@ -1,7 +1,5 @@
 """Compares a set with random sets, of which only close ones are measured on many items."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

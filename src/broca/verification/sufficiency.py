@@ -100,18 +100,17 @@ class KeptMeasurer:
             columns: The set, in the order of the ranking.
             orders: Orders of all components, of which `ranking` begins with the set.
         """
-        pool, (whole, drawn) = pool_of(self.components, columns), self.beside(columns)
-        grid, rng = kept_grid(len(columns), len(pool)), np.random.default_rng([self.scope.seed, 5])
+        pool, whole, count = pool_of(self.components, columns), frozenset(columns), len(columns)
+        draw = np.random.default_rng([self.scope.seed, 7])  # the same sets for every such set
+        some = (draw.choice(pool, count, replace=False) for _ in range(RANDOM_SETS))
+        drawn = [frozenset(one.tolist()) for one in some]
+        grid, rng = kept_grid(count, len(pool)), np.random.default_rng([self.scope.seed, 5])
         nested = {name: self._nested(order, pool, grid) for name, order in orders.items()}
         random = [self._nested(rng.permutation(pool), pool, grid) for _ in range(_RANDOM_ORDERS)]
         without = [whole - {column} for column in columns]
-        places, count = self.places, len(columns)
-        found = Sufficiency(
-            components=len(pool),
-            items=len(places[self.trial.task]),
-            other_items=sum(len(places[name]) for name in self.trial.others),
-            grid=grid,
-        )
+        tasks = (self.trial.task, *self.trial.others)
+        items, *other_items = (len(self.places[name]) for name in tasks)
+        found = Sufficiency(len(pool), items, other_items=sum(other_items), grid=grid)
         for kind, execute in self.kinds.items():
             claimed = not found.sets
             asked = [*nested["ranking"], *drawn]
@@ -150,25 +149,13 @@ class KeptMeasurer:
                 least = np.sqrt(weights**2 @ bounds**2) / weights.sum()
                 curves.append(self._curve(("ranking", kind, "others"), mean, grid, least))
                 kept_by_others = curves[-1].kept[grid.index(count)]
-            line = self.compared(kind, own, whole, drawn)
-            line = replace(line, others=kept_by_others)
+            (kept,), by_random = own.intervals([whole]), own.of(drawn)[:, 0]
+            # ties count against the set
+            p = (1 + int(np.sum(by_random >= kept.value - 1e-12))) / (1 + len(by_random))
+            enough = kept.low > ENOUGH and p <= self.scope.level
+            line = KeptSet(kind, kept, kept_by_others, tuple(by_random.tolist()), p, enough)
             found = replace(found, sets=(*found.sets, line), curves=(*found.curves, *curves))
         return found
-
-    def beside(self, columns: Sequence[int]) -> tuple[Kept, list[Kept]]:
-        """Returns a set, and random sets of its size, which are the same for every such set."""
-        pool, rng = pool_of(self.components, columns), np.random.default_rng([self.scope.seed, 7])
-        drawn = (rng.choice(pool, len(columns), replace=False) for _ in range(RANDOM_SETS))
-        return frozenset(columns), [frozenset(one.tolist()) for one in drawn]
-
-    def compared(
-        self, kind: str, scores: KeptScores, whole: Kept, drawn: Sequence[Kept]
-    ) -> KeptSet:
-        """Returns whether a set is enough under a kind of ablation; ties count against it."""
-        (kept,), by_random = scores.intervals([whole]), scores.of(drawn)[:, 0]
-        p = (1 + int(np.sum(by_random >= kept.value - 1e-12))) / (1 + len(by_random))
-        enough = kept.low > ENOUGH and p <= self.scope.level
-        return KeptSet(kind, kept, None, tuple(by_random.tolist()), p, enough)
 
     def _nested(self, order: Iterable[int], pool: Sequence[int], grid: Sequence[int]) -> list[Kept]:
         """Returns the first k of the pool's columns in an order, for every k."""

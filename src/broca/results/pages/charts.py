@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from broca.errors import BadInput, require_known
 from broca.results.base import Interval
+from broca.results.files import writes
 from broca.results.pages.drawing import (
     FONT,
     LEVELS,
@@ -178,14 +179,9 @@ class Figure:
             require_known(f"`{name}`", value, known, error=BadInput)
         scale = 72 * INCHES[width] / PIXELS[width]
         date = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(form)
-        try:
-            with rc_context(style(scale)):
-                figure = self.chart.paint(PIXELS[width], scale)
-                figure.savefig(path, format=form, metadata=date, dpi=300)
-        except OSError as error:
-            raise BadInput(
-                f"'{path}' cannot be written ({error.strerror}): choose another folder"
-            ) from error
+        with writes(f"'{path}'", advice="choose another folder"), rc_context(style(scale)):
+            figure = self.chart.paint(PIXELS[width], scale)
+            figure.savefig(path, format=form, metadata=date, dpi=300)
         return path
 
     def _repr_html_(self) -> str:

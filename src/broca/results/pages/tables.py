@@ -25,9 +25,8 @@ def shown(value: Any) -> str:
         return f"{value.value:.3f} [{value.low:.3f}, {value.high:.3f}]"
     if isinstance(value, list | tuple):
         return ", ".join(map(shown, value))
-    return f"{value:,}" if isinstance(value, int) else (
-        f"{value:.4g}" if isinstance(value, float) else str(value)
-    )  # fmt: skip
+    form = ",d" if isinstance(value, int) else ".4g" if isinstance(value, float) else ""
+    return f"{value:{form}}"
 
 
 @dataclass(frozen=True)
@@ -91,13 +90,9 @@ class Table:
     ) -> Table:
         """Makes a table with a row for each record, of which `strong` emphasizes some."""
         records = list(records)
-        return cls(
-            name,
-            caption,
-            columns,
-            tuple(tuple(column.of(record) for column in columns) for record in records),
-            frozenset(n for n, record in enumerate(records) if strong(record)),
-        )
+        rows = tuple(tuple(column.of(record) for column in columns) for record in records)
+        emphasized = frozenset(n for n, record in enumerate(records) if strong(record))
+        return cls(name, caption, columns, rows, emphasized)
 
     def pick(self, columns: str = "", most: int | None = None) -> Table:
         """Returns the table with some columns, whose headings `|` joins, and its first rows."""
