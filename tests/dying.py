@@ -1,7 +1,5 @@
 """Ends processes by SIGKILL at a chosen step, independently of timing."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

@@ -1,7 +1,5 @@
 """Small lm-eval tasks of every output type, and the results of lm-eval on them."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

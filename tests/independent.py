@@ -1,7 +1,5 @@
 """References written without broca's code: plain transformers, weights zeroed by hand."""
 
-from __future__ import annotations
-
 import copy
 
 import torch
@@ -17,12 +15,15 @@ def zeroed_by_hand(model, heads, *, scale=0.0):
     return edited
 
 
-def sliced(module, start, stop, value=0):
-    """Replaces a slice of a module's input until the hook that it returns is removed."""
+def sliced(module, start, stop, value=0, *, tokens=slice(None)):
+    """Replaces a slice of a module's input, at some tokens, until its hook is removed.
+
+    The hook, which is returned, may be used as a context.
+    """
 
     def replace(_module, args):
         changed = args[0].clone()
-        changed[..., start:stop] = value
+        changed[..., tokens, start:stop] = value
         return (changed,)
 
     return module.register_forward_pre_hook(replace)

@@ -4,8 +4,6 @@
 of the hub. Only the data are replaced: prompts, filters and metrics are those of lm-eval.
 """
 
-from __future__ import annotations
-
 import json
 from contextlib import AbstractContextManager
 from pathlib import Path

@@ -119,19 +119,13 @@ class SimulatedModel:
             for number, name in enumerate(self.names)
         }
         benchmarks = {name: SimulatedTask() for name in self.names}
+        trial = Trial(task, tuple(same_skill), others, benchmarks, places, self.items)
+        norms, change = np.linspace(1, 2, len(COMPONENTS)), TextChange(100, 5.0, 5.0, self.garbled)
+        settings = Scope(**{"resamples": 500, "failure_items": 20, **scope})
         return Examiner(
-            ModelInfo(self.name, "abc"),
-            Ablation(),
-            Trial(task, tuple(same_skill), others, benchmarks, places, self.items),
-            COMPONENTS,
-            self.execute,
-            self.answer,
-            np.linspace(1, 2, len(COMPONENTS)),
-            lambda columns: TextChange(100, 5.0, 5.0, self.garbled),
-            lambda: self.rows,
-            {},
-            Scope(**{"resamples": 500, "failure_items": 20, **scope}),
-        )
+            ModelInfo(self.name, "abc"), Ablation(), trial, COMPONENTS, self.execute, self.answer,
+            norms, lambda columns: change, lambda: self.rows, {}, settings,
+        )  # fmt: skip
 
     def verdict(self, heads, task=None, **options):
         """Returns the verdict on a set of heads."""
@@ -140,13 +134,9 @@ class SimulatedModel:
 
 def five_tasks(**options):
     """Returns a model of five tasks, each of which needs four heads in layers 0 to 3."""
-    return SimulatedModel(
-        {
-            name: {f"L{layer}H{3 * number}": 0.5 for layer in range(4)}
-            for number, name in enumerate(("adding", "sorting", "rhyming", "facts", "code"))
-        },
-        **options,
-    )
+    names = enumerate(("adding", "sorting", "rhyming", "facts", "code"))
+    heads = {name: {f"L{layer}H{3 * n}": 0.5 for layer in range(4)} for n, name in names}
+    return SimulatedModel(heads, **options)
 
 
 def toy_verification(*, name="toy"):

@@ -21,13 +21,8 @@ def test_version_is_printed():
 @pytest.mark.long
 def test_locale_need_not_be_utf8(tmp_path):
     """The report and the table can be written under the C locale."""
-    environment = {
-        "LC_ALL": "C",
-        "PYTHONUTF8": "0",
-        "OMP_NUM_THREADS": "1",
-        "PATH": os.environ["PATH"],
-        "HOME": str(tmp_path),
-    }
+    environment = {"LC_ALL": "C", "PYTHONUTF8": "0", "OMP_NUM_THREADS": "1"}
+    environment |= {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     done = subprocess.run(
         [
             sys.executable, "-c", "from broca.cli import main; main()", "localize",

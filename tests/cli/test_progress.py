@@ -124,8 +124,6 @@ for line in sys.argv[1:]:
     except Shown:
         print(line, sorted(HEAVY & set(sys.modules)))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code, *MEASURING],
-        capture_output=True, text=True, timeout=120, cwd=tmp_path,
-    )  # fmt: skip
+    command = [sys.executable, "-c", code, *MEASURING]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
     assert done.stdout.splitlines() == [f"{line} []" for line in MEASURING], done.stderr

@@ -23,12 +23,9 @@ ROWS, ITEMS = 80, 12
 SELECTIONS = (ComparedSelection("given", None, None, ("L0H1",)),)
 
 
+CHOICE = {"choices": [" even", " odd"]}
 PARITY = Task.from_examples(
-    [
-        {"prompt": f"{number} is", "choices": [" even", " odd"], "label": number % 2}
-        for number in range(60)
-    ],
-    name="parity",
+    [CHOICE | {"prompt": f"{n} is", "label": n % 2} for n in range(60)], name="parity"
 )
 
 

@@ -1,7 +1,5 @@
 """Helpers for tests of shared prefixes and reused layers: masks, answers, comparisons."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Decoding: rows leave and enter batches, and each generation equals the one decoded alone."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

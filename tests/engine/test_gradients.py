@@ -68,12 +68,10 @@ def test_margins_equal_plain_transformers(tiny, mask):
     """
     assert (CHOICE.paired(), ANSWER.paired().requests[0].paired) == (CHOICE, True)
     for margin in (CHOICE, ANSWER, ANSWER.paired()):
-        values = [
-            plain_loglikelihood(
-                zeroed(mask), request.context, request.continuation, paired=request.paired
-            )[0]
-            for request in margin.requests
-        ]
+        values, plain = [], zeroed(mask)
+        for request in margin.requests:
+            asked = request.context, request.continuation
+            values.append(plain_loglikelihood(plain, *asked, paired=request.paired)[0])
         expected = values[0] / 3
         if margin is CHOICE:
             expected = values[2] - np.logaddexp.reduce(np.delete(values, 2))

@@ -1,7 +1,5 @@
 """Readings, with shared prefixes and reused layers, equal rows computed one by one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -8,9 +8,9 @@ from broca.tasks import Catalog, RequestTokenizer
 @pytest.fixture(scope="module")
 def bank(reference):
     """Six items of a generation task and six of a multiple-choice task."""
-    tokenizer = RequestTokenizer(reference.tokenizer, max_length=reference.max_length)
+    catalog, tokenizer = Catalog(), RequestTokenizer.of(reference)
     return [
         (benchmark, item)
-        for benchmark in (Catalog().load(n, tokenizer) for n in ("addition", "mc_biology"))
+        for benchmark in (catalog.load(n, tokenizer) for n in ("addition", "mc_biology"))
         for item in benchmark.items[:6]
     ]

@@ -111,13 +111,8 @@ def test_a_killed_worker_costs_nothing_but_time(pool, reference, bank, plan):
     """After a SIGKILL of a worker the results are the same, and another worker replaces it."""
     await_workers(pool, 2)
     victim = pool.workers[0].process
-    parts = [
-        replace(
-            plan, mask_index=plan.mask_index[i::8], item_index=plan.item_index[i::8],
-            response="margin",
-        )
-        for i in range(8)
-    ]  # fmt: skip
+    asked = replace(plan, response="margin")
+    parts = [asked.part(np.arange(first, len(plan), 8)) for first in range(8)]
     responses = np.full(len(plan), np.nan)
     executor = Executor(RayRunner(pool, RunnerSpec(model=reference)), bank)
     jobs = (executor.job(number, part) for number, part in enumerate(parts))

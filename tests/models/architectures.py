@@ -3,8 +3,6 @@
 The paths are written by hand: broca must find the same by structure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

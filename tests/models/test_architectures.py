@@ -1,7 +1,5 @@
 """Every covered architecture, against weights zeroed by hand in plain transformers."""
 
-from __future__ import annotations
-
 import copy
 import re
 from contextlib import suppress

@@ -28,6 +28,13 @@ from broca.models.usage import fingerprint
 from broca.runs.run import Run, model_info
 from broca.runs.workspace import Workspace
 
+
+def refused(folder, message, **options):
+    """Asserts that a folder is refused with a message."""
+    with pytest.raises(BadInput, match=message):
+        load(str(folder), device="cpu", **options)
+
+
 SIZES = {
     "vocab_size": 300, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
     "intermediate_size": 48, "max_position_embeddings": 64, "initializer_range": 0.2,
@@ -99,8 +106,7 @@ def test_a_folder_with_a_damaged_file_is_refused(folder, file, content, message)
         (folder / file).unlink()
     else:
         (folder / file).write_bytes(content)
-    with pytest.raises(BadInput, match=message):
-        load(str(folder), device="cpu")
+    refused(folder, message)
 
 
 @pytest.mark.parametrize(
@@ -137,8 +143,7 @@ def test_pickle_that_runs_code_is_refused_all_the_same(folder, monkeypatch):
     monkeypatch.chdir(folder)
     (folder / "model.safetensors").unlink()
     torch.save({"weight": _Harmful()}, folder / "pytorch_model.bin")
-    with pytest.raises(BadInput, match="could not be loaded"):
-        load(str(folder), device="cpu", allow_pickle=True)
+    refused(folder, "could not be loaded", allow_pickle=True)
     assert not (folder / "mark").exists()
 
 
@@ -188,8 +193,7 @@ def test_a_checkpoint_that_does_not_fit_is_refused(folder, damage, capfd):
     """Tensors that are missing, left over or of another shape are named in one line."""
     change, config, message = DAMAGES[damage]
     rewrite(folder, change, **config)
-    with pytest.raises(BadInput, match=message):
-        load(str(folder), device="cpu")
+    refused(folder, message)
     assert "LOAD REPORT" not in "".join(capfd.readouterr())
 
 
@@ -207,8 +211,7 @@ def test_experts_that_do_not_fit_are_refused_by_name(tmp_path, change):
         return without("experts.1.w1")(tensors) | change(experts)
 
     rewrite(tmp_path, damaged)
-    with pytest.raises(BadInput, match=r"experts\.gate_up_proj.* cannot be made of those"):
-        load(str(tmp_path), device="cpu")
+    refused(tmp_path, r"experts\.gate_up_proj.* cannot be made of those")
 
 
 @pytest.mark.parametrize(
@@ -350,5 +353,4 @@ def test_an_index_names_no_pickle_and_no_other_folder(folder, file, message):
     torch.save(tensors, folder / "weights.bin")
     index = {"metadata": {"total_size": 1}, "weight_map": dict.fromkeys(tensors, file)}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-    with pytest.raises(BadInput, match=message):
-        load(str(folder), device="cpu")
+    refused(folder, message)

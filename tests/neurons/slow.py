@@ -1,7 +1,5 @@
 """Integrated gradients written plainly: one neuron layer, one step, one sequence at a time."""
 
-from __future__ import annotations
-
 import torch
 
 

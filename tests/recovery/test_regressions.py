@@ -133,11 +133,9 @@ def test_ridge_keeps_what_exceeds_the_threshold():
     dense = RidgeCV(alphas=PENALTIES).fit(masks.astype(float), z)
     centered = masks - masks.mean(axis=0)
     # coef = map @ z, by solving for each unit response
-    linear = np.linalg.lstsq(
-        np.vstack([centered, np.sqrt(dense.alpha_) * np.eye(30)]),
-        np.vstack([np.eye(150), np.zeros((30, 150))]),
-        rcond=None,
-    )[0]
+    taller = np.vstack([centered, np.sqrt(dense.alpha_) * np.eye(30)])
+    units = np.vstack([np.eye(150), np.zeros((30, 150))])
+    linear = np.linalg.lstsq(taller, units, rcond=None)[0]
     residual = z - dense.predict(masks.astype(float))
     freedom = 150 - 1 - np.trace(centered @ linear)
     errors = np.sqrt((linear**2).sum(axis=1) * (residual @ residual) / freedom)

@@ -6,20 +6,12 @@ from functools import partial
 from simulated import SimulatedTask, toy_verification
 
 from broca.engine import Ablation
-from broca.results import atlas, comparison, neurons
+from broca.results import atlas, comparison, neurons, runs
 from broca.results.base import AblationInfo, Interval, ModelInfo
 from broca.results.checks import Check, Diagnosis, MachineCheck, NotCovered, Scan
 from broca.results.claim import Claim, Replica, Replication
 from broca.results.export import BaseModel, Export, HeldOut, ReloadCheck, ScoreCheck
 from broca.results.localization import Cost, Localization, RankedComponent, Refit, SearchInfo
-from broca.results.runs import (
-    CostEstimate,
-    JournalCondition,
-    JournalContents,
-    JournalRun,
-    MethodCost,
-    Reproduction,
-)
 from broca.results.stress_test import Necessity, Probe, Reversal, Shift, StressTest
 from broca.results.tasks import PaperTask, TaskDescription, TaskList
 from broca.verification import Trial
@@ -179,10 +171,10 @@ def make_refit():
 def make_estimate():
     """Returns an estimate of two methods, one of which can run."""
     methods = (
-        MethodCost("one-shot", 970, 9700, 4.0, "accuracy"),
-        MethodCost("focus", 0, 0, 0.0, "", "too few"),
+        runs.MethodCost("one-shot", 970, 9700, 4.0, "accuracy"),
+        runs.MethodCost("focus", 0, 0, 0.0, "", "too few"),
     )
-    return CostEstimate(
+    return runs.CostEstimate(
         model=MODEL, task="adding", items=10, components=96, timed_rows=64,
         tokens_per_second={"accuracy": 100.0}, memory_bytes=1, methods=methods,
     )  # fmt: skip
@@ -207,7 +199,7 @@ def make_export(*, form="adapter", scale=0.0, base=None):
 def make_reproduction():
     """Returns a reproduction whose second row has a column that the first lacks."""
     rows = ({"model": "m", "drop": 0.5}, {"model": "m", "drop": 0.25, "published": 0.25})
-    return Reproduction("table2", ("m",), rows, {"k": 5}, ("a note",), "what heads cost")
+    return runs.Reproduction("table2", ("m",), rows, {"k": 5}, ("a note",), "what heads cost")
 
 
 def make_scan():
@@ -251,18 +243,18 @@ def make_diagnosis(state="missing"):
 
 def make_contents():
     """Returns contents of two runs, of which one has ended."""
-    runs = tuple(
-        JournalRun(
+    listed = tuple(
+        runs.JournalRun(
             id=number, digest="ab", settings={"task": "sorting", "method": "greedy", "seed": 3},
             search={}, components=9, items=4, process="1", finished=finished, rows=1000, tokens=50,
         )
         for number, finished in ((1, "2026-01-01T00:00:00+00:00"), (2, None))
     )  # fmt: skip
-    condition = JournalCondition(
+    condition = runs.JournalCondition(
         weights="w", dtype="float32", ablation="zero", scale=0.0, response="score", rows=2000
     )
-    return JournalContents(
-        counts={"rows": 2000, "masks": 7}, vectors={}, conditions=(condition,), runs=runs
+    return runs.JournalContents(
+        counts={"rows": 2000, "masks": 7}, vectors={}, conditions=(condition,), runs=listed
     )
 
 

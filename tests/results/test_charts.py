@@ -14,15 +14,9 @@ from broca.results.pages import charts, drawing
 from broca.results.pages.drawing import DARK, LEVELS, LIGHT, SERIES, level
 
 SVG = "{http://www.w3.org/2000/svg}"
-CHART = charts.IntervalChart(
-    ("first", "second"),
-    (
-        charts.Series("intact", "intact", ((0, 1.0), (1, 0.5)), "ring"),
-        charts.Series("ablated", "harm", ((0, Interval(0.2, 0.1, 0.4)),)),
-    ),
-    "score <b>",
-    joined=True,
-)
+INTACT = charts.Series("intact", "intact", ((0, 1.0), (1, 0.5)), "ring")
+ABLATED = charts.Series("ablated", "harm", ((0, Interval(0.2, 0.1, 0.4)),))
+CHART = charts.IntervalChart(("first", "second"), (INTACT, ABLATED), "score <b>", joined=True)
 
 
 def axes_of(chart):

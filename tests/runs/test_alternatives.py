@@ -33,11 +33,8 @@ class Redundant(SimulatedModel):
 
 def run_of(trial, measure):
     """Returns a stand-in of a run: its trial, its components and its measurement."""
-    return SimpleNamespace(
-        tasks=SimpleNamespace(trial=lambda: trial),
-        model=SimpleNamespace(components=COMPONENTS),
-        measure=measure,
-    )
+    tasks, model = SimpleNamespace(trial=lambda: trial), SimpleNamespace(components=COMPONENTS)
+    return SimpleNamespace(tasks=tasks, model=model, measure=measure)
 
 
 def test_a_backup_is_named_with_the_head_from_which_it_takes_over():

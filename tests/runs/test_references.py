@@ -15,7 +15,7 @@ from broca.tasks import Catalog, Generation, RequestTokenizer, TaskOptions
 @pytest.fixture(scope="module")
 def tokenizer(reference):
     """A tokenizer of requests for `reference`."""
-    return RequestTokenizer(reference.tokenizer, max_length=reference.max_length)
+    return RequestTokenizer.of(reference)
 
 
 def bank_of(name, tokenizer, options, count):
@@ -65,8 +65,7 @@ def test_own_answers_are_kept_where_right(reference, tokenizer):
 
 def test_without_right_answers_accuracy_is_measured_and_noted(tiny):
     """For accuracy no answers are generated; a random model has none, and the note says so."""
-    tokenizer = RequestTokenizer(tiny.tokenizer, max_length=tiny.max_length)
-    bank, engine = bank_of("addition", tokenizer, TaskOptions(), 6), Engine(tiny)
+    bank, engine = bank_of("addition", RequestTokenizer.of(tiny), TaskOptions(), 6), Engine(tiny)
     references = referenced(engine, bank, range(6), "accuracy")
     assert (references.bank, references.notes, engine.tokens) == (bank, (), 0)
     assert positions(references) == list(range(6))

@@ -6,13 +6,7 @@ from journals import CONDITION
 from verbs.run_folders import localize_into
 
 from broca.errors import BadInput
-from broca.runs.replay import (
-    localized_in,
-    mask_changes,
-    problem_of_run,
-    ranking_from_journal,
-    task_rows,
-)
+from broca.runs import replay
 from broca.store import Journal, RunRows, find_run
 
 
@@ -22,12 +16,12 @@ def test_rows_are_those_of_the_task(tmp_path):
         tmp_path, model="reference-small", task="capitals", others=["sorting"], rows=240,
         method="cs-stratified", items=8, verify=False, limit=40,
     )  # fmt: skip
-    run_folder = localized_in(tmp_path)
+    run_folder = replay.localized_in(tmp_path)
     with Journal(run_folder.journal, read_only=True) as journal:
         run = find_run(journal, run_folder.record.digests["run"])
-        problem = problem_of_run(journal, run)
-        rows = task_rows(journal, run, problem)
-        ranking = ranking_from_journal(journal, run)
+        problem = replay.problem_of_run(journal, run)
+        rows = replay.task_rows(journal, run, problem)
+        ranking = replay.ranking_from_journal(journal, run)
     tasks = {rows.records[item].task for item in rows.items.tolist()}
     assert tasks == {"capitals"}
     assert rows.masks.shape == (len(rows.items), 48)
@@ -51,8 +45,8 @@ def test_changes_are_against_the_intact_model_on_the_same_items():
         ([0, 1], 1, 2.0), ([0, 0], 1, 5.0), ([1, 0], 2, 1.0), ([0, 0], 2, 7.0),
         ([0, 1], 2, 6.0), ([1, 1], 1, 0.0), ([1, 0], 3, -100.0),
     )  # fmt: skip
-    masks, changes = mask_changes(rows)
+    masks, changes = replay.mask_changes(rows)
     assert masks.tolist() == [[False, True], [True, False], [True, True]]
     assert changes.tolist() == [(-3.0 - 1.0) / 2, -6.0, -5.0]
     with pytest.raises(BadInput, match=r"measured 2 masks .* with more `rows`"):
-        mask_changes(rows_of(([0, 0], 1, 5.0), ([1, 0], 1, 2.0), ([0, 1], 1, 3.0)))
+        replay.mask_changes(rows_of(([0, 0], 1, 5.0), ([1, 0], 1, 2.0), ([0, 1], 1, 3.0)))

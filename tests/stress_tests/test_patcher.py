@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from independent import sliced
 from stress_tests.conftest import observer
 
 from broca.errors import BadInput
@@ -50,16 +51,9 @@ def test_a_write_at_some_tokens_leaves_the_others(patcher, tiny):
     outputs = patcher.heads_of(state, [2])
     outputs[:, 1] = 3.0
     log_probs = patcher.log_probs(prompts, [2], patcher.with_heads(state, [2], outputs))
-
-    def hook(_module, args):
-        changed = args[0].clone()
-        changed[:, 1, 16:24] = 3.0
-        return (changed,)
-
-    handle = tiny.model.model.layers[0].self_attn.o_proj.register_forward_pre_hook(hook)
-    with torch.no_grad():
+    projection = tiny.model.model.layers[0].self_attn.o_proj
+    with torch.no_grad(), sliced(projection, 16, 24, 3.0, tokens=1):
         expected = tiny.model(torch.tensor(prompts)).logits[:, -1].log_softmax(-1)
-    handle.remove()
     torch.testing.assert_close(log_probs, expected, rtol=1e-4, atol=1e-5)
 
 

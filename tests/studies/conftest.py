@@ -1,7 +1,5 @@
 """All tables and figures on a model of random weights."""
 
-from __future__ import annotations
-
 import pytest
 from studies.own_answers import TASKS, local_data, own_labels
 from tiny import tiny_gated

@@ -27,9 +27,8 @@ def documents(task, labels):
         rng = np.random.default_rng([row, len(task), ord(task[-1])])
         question = " ".join(rng.choice(WORDS, 3))
         if task == "boolq":
-            rows.append(
-                {"question": f"is it {question}", "passage": "", "idx": row, "label": label}
-            )
+            asked = {"question": f"is it {question}", "passage": ""}
+            rows.append(asked | {"idx": row, "label": label})
         else:
             choices = WORDS[row % 6 : row % 6 + 4]
             rows.append({"question": question, "choices": choices, "answer": label})
@@ -59,13 +58,11 @@ def local_data(labels):
 def own_labels(model, catalog):
     """Returns the intact model's choice for every question."""
     labels = {name: [0] * ROWS for name in TASKS}
-    tokenizer = RequestTokenizer(model.tokenizer, max_length=model.max_length)
+    tokenizer = RequestTokenizer.of(model)
+
+    def chosen(benchmark):
+        values = ([output.value for output in outputs] for outputs in answers(model, benchmark))
+        return [int(np.argmax(of_item)) for of_item in values]
+
     with local_data(labels):
-        loaded = {name: catalog.load(name, tokenizer) for name in TASKS}
-        return {
-            name: [
-                int(np.argmax([output.value for output in outputs]))
-                for outputs in answers(model, benchmark)
-            ]
-            for name, benchmark in loaded.items()
-        }
+        return {name: chosen(catalog.load(name, tokenizer)) for name in TASKS}

@@ -21,14 +21,10 @@ WORDS = st.sampled_from(
         "acc", "exact_match", "mean", "good.yaml", "", "question", "answer", "first_n", "none", "a",
     ]
 ) | st.text(max_size=4)  # fmt: skip
+NAMES = st.sampled_from(("metric", "aggregation", "name", "until")) | WORDS
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 99) | st.floats() | WORDS,
-    lambda inner: (
-        st.lists(inner, max_size=2)
-        | st.dictionaries(
-            st.sampled_from(("metric", "aggregation", "name", "until")) | WORDS, inner
-        )
-    ),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner),
     max_leaves=4,
 )
 BOUNDED = settings(

@@ -31,11 +31,7 @@ def raise_largest_effect(folder):
 
 def assert_no_model_is_loaded(statement):
     """Runs a statement in a new process and asserts that it does not import torch."""
-    code = (
-        "import sys\n"
-        "import broca\n"
-        f"{statement}\n"
-        "assert not {'torch', 'transformers', 'lm_eval'} & set(sys.modules)\n"
-    )
+    heavy = "{'torch', 'transformers', 'lm_eval'}"
+    code = f"import sys\nimport broca\n{statement}\nassert not {heavy} & set(sys.modules)\n"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

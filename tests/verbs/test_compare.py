@@ -135,14 +135,11 @@ def test_generations_are_compared_by_accuracy(tmp_path):
         ("same", {"ablation": "mean"}, "no parameter 'ablation'"),
         ("reference-smal", {}, "'reference-smal' is unknown"),
         ("reference", {}, "llama of 6 layers with 16 heads, .* of 4 layers with 12 heads"),
-        (
-            "reference",
-            {"components": "mlp"},
-            "llama of 6 layers, and the .* of 4 layers with 12 heads",
-        ),
+        ("reference", {"components": "mlp"},
+         "llama of 6 layers, and the .* of 4 layers with 12 heads"),
         ("reference-small", {"chat_template": True}, "has no chat template"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_compared_is_refused_before_anything_is_measured(
     small, other, options, message
 ):

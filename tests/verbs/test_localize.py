@@ -39,9 +39,8 @@ def test_finds_the_planted_heads(planted, planted_heads, capabilities):
 @pytest.mark.long
 def test_every_task_is_learned(reference):
     """`reference` scores at least 95 % on held-out items of every shipped task."""
-    tokenizer = RequestTokenizer(reference.tokenizer, max_length=reference.max_length)
     for name in Catalog().shipped:
-        benchmark = Catalog().load(name, tokenizer)
+        benchmark = Catalog().load(name, RequestTokenizer.of(reference))
         assert len(benchmark.items) >= 400
         bank = [(benchmark, item) for item in benchmark.items[::3]]
         plan = Plan.crossed(np.zeros((1, 96), dtype=bool), np.arange(len(bank)))

@@ -96,12 +96,10 @@ def test_what_rows_do_not_tell_apart_is_a_loss_of_all():
     for seed in range(10):
         rng = np.random.default_rng(seed)
         described = (rng.random((1200, 20)) < 0.2).astype(float)
-        evidence = [
-            RowSums.of(
-                rows, rows @ effects + rng.normal(0, 0.3, len(rows)), np.arange(len(rows)), 20
-            )
-            for rows in (described, described[:240])
-        ]
+        evidence = []
+        for rows in (described, described[:240]):
+            losses = rows @ effects + rng.normal(0, 0.3, len(rows))
+            evidence.append(RowSums.of(rows, losses, np.arange(len(rows)), 20))
         posterior = Posterior(np.zeros(20, dtype=int))
         posterior.fit(evidence[:1], evidence[1:], rng)
         worth.append((posterior.task - posterior.others).mean(axis=0)[:4])
