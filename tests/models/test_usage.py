@@ -130,7 +130,7 @@ def test_a_model_in_memory_says_so(plain, reference):
 
 
 def test_wrappers_of_a_model_share_its_state(plain):
-    """What a wrapper of a model ablates, another wrapper knows: it is not intact, nor copied."""
+    """What a wrapper ablates, others know; and it ablates nothing that another thread uses."""
     ablating, asking = (broca.load(plain, tiny_tokenizer()) for _ in range(2))
     before = state(plain)
     with ablating.ablated("L0H1"), ablating.ablated("L0H1"):
@@ -142,5 +142,11 @@ def test_wrappers_of_a_model_share_its_state(plain):
                 refused()
         with asking.in_use(), ablating.in_use():
             assert not plain.training
+    with ThreadPoolExecutor(1) as other, asking.in_use():
+        with asking.copy().ablated("L0H1"):  # a copy has hooks of its own
+            pass
+        entered = other.submit(ablating.ablated("L0H1").__enter__)
+        with pytest.raises(BadInput, match=r"another thread uses model .* close its live page"):
+            entered.result()
     asking.require_intact()
     assert state(plain) == before

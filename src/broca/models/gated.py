@@ -108,7 +108,7 @@ class GatedModel:
         model = unwrapped(model)
         require_weights(model, name)
         usage = Usage.of(model, belongs_to_caller=origin.get("source") is None)
-        with usage.held(), torch.no_grad():
+        with usage.held(model), torch.no_grad():
             structure = find_structure(model)
             token = torch.zeros(1, 1, dtype=torch.long, device=input_device(model))
             own_cache = getattr(model(input_ids=token, use_cache=True), "past_key_values", None)
@@ -143,7 +143,7 @@ class GatedModel:
             BadInput: The model has no weights.
         """
         require_weights(self.model, self.name)
-        return self._usage.held()
+        return self._usage.held(self.model)
 
     @contextmanager
     def ablated(self, components: Any, scale: float | None = None) -> Iterator[GatedModel]:
@@ -162,23 +162,24 @@ class GatedModel:
 
         Raises:
             BadInput: A name is malformed, `scale` is not a finite number, the result selects
-                nothing or replaced outputs by others, or the model has no weights.
+                nothing or replaced outputs by others, the model has no weights, or another thread
+                uses it.
             UnknownName: The model has no such component.
             UnsupportedModel: The model has no components of such a kind.
         """
         require_weights(self.model, self.name)
         gated = self.gated_parts(components, _scale_of(components) if scale is None else scale)
         names = [component.name for component in gated.named]
-        with (
-            torch.compiler.set_stance("force_eager"),
-            ActiveGates(gated.points, gated.values, every_row=True),
-        ):
-            self._usage.ablated += names
-            try:
+        self._usage.ablate(names, self.model, name=self.name)
+        try:
+            with (
+                torch.compiler.set_stance("force_eager"),
+                ActiveGates(gated.points, gated.values, every_row=True),
+            ):
                 yield self
-            finally:
-                for name in names:
-                    self._usage.ablated.remove(name)
+        finally:
+            for name in names:
+                self._usage.ablated.remove(name)
 
     def gated_parts(self, components: Any, scale: float = 0.0) -> GatedParts:
         """Returns the gates that scale some components of any kinds.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from threading import RLock
+from threading import RLock, get_ident
 from typing import Any, ClassVar
 from uuid import uuid4
 from weakref import WeakValueDictionary
@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from transformers import GenerationConfig
 
+from broca.errors import BadInput
 from broca.options import APPLIED_SETTINGS
 from broca.sources import code_digest
 
@@ -53,7 +54,7 @@ class Usage:
         self._model = model  # the reference keeps the model's id valid
         self._belongs_to_caller = belongs_to_caller
         self._lock = RLock()
-        self._users = 0
+        self._users: list[tuple[int, nn.Module]] = []  # thread and modules of each
         self._restored = ExitStack()
         self._fingerprint = ""
         self.ablated: list[str] = []
@@ -76,21 +77,46 @@ class Usage:
         return partial(Usage, belongs_to_caller=self._belongs_to_caller), (self._model,)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """A context in which the model is in evaluation mode and its weights are frozen."""
+    def held(self, model: nn.Module) -> Iterator[None]:
+        """A context in which the model is in evaluation mode and its weights are frozen.
+
+        Args:
+            model: What is run: the model, or a copy of its modules around the same weights.
+        """
+        user = get_ident(), model
         with self._lock:
-            self._users += 1
-            if self._users == 1:
+            self._users.append(user)
+            if len(self._users) == 1:
                 self._freeze()
         try:
             yield
         finally:
             with self._lock:
-                self._users -= 1
-                if self._users == 0:
+                self._users.remove(user)
+                if not self._users:
                     self._restored.close()
                     if self._belongs_to_caller:
                         self._fingerprint = ""
+
+    def ablate(self, names: Sequence[str], model: nn.Module, *, name: str) -> None:
+        """Adds names to `ablated`.
+
+        Args:
+            names: Names of components.
+            model: What they are ablated in: the model, or a copy.
+            name: Name of the model, for the message.
+
+        Raises:
+            BadInput: Another thread uses it, and would take its answers for intact ones.
+        """
+        with self._lock:
+            others = [used for thread, used in self._users if thread != get_ident()]
+            if names and model in others:
+                raise BadInput(
+                    f"another thread uses model '{name}', which would be ablated there too: wait "
+                    "until its run ends, or close its live page"
+                )
+            self.ablated += names
 
     def _freeze(self) -> None:
         def change(owner: Any, name: str, value: Any) -> None:

@@ -126,8 +126,8 @@ def model_in_use(
     if not isinstance(model, GatedModel):
         stages.enter(f"loading the model {model}")
         model = load(model, **options.keywords())
-    model.require_intact()
     with model.in_use():
+        model.require_intact()  # from here on, no other thread can ablate any
         stages.enter(model.describe())
         yield model
 
