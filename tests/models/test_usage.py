@@ -5,15 +5,16 @@ import pickle
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 from tiny import tiny_llama, tiny_tokenizer
 
 import broca
-from broca.engine import Engine
+from broca.engine import Engine, Job
 from broca.errors import BadInput
 from broca.models import GatedModel
-from broca.tasks.items import Request
+from broca.tasks.items import Margin, Request
 
 
 @pytest.fixture
@@ -53,6 +54,23 @@ def test_loading_and_asking_leave_the_model_as_it_was(plain):
     assert broca.scan(model).passed
     assert state(plain) == before
     assert all(torch.equal(plain.state_dict()[name], weights[name]) for name in weights)
+
+
+@pytest.mark.parametrize("mode", [partial(torch.autocast, "cpu")])
+def test_a_mode_of_the_caller_changes_no_answer(plain, mode):
+    """Loaded and measured within a mode of torch, a model has the answers and slopes without it."""
+    request, gates, index = Request("loglikelihood", (5, 6), (8,)), np.ones((1, 8)), np.arange(1)
+    slopes = Job(0, gates, index, index, margins=(Margin((request,), None),))
+
+    def measured():
+        engine = Engine(broca.load(copy.deepcopy(plain), tiny_tokenizer()))
+        outputs, answers = engine.run([request], gates, index), engine.answer(slopes)
+        return outputs, answers.gradients.tolist(), engine.model.differentiable
+
+    alone = measured()
+    with mode():
+        assert measured() == alone
+        assert torch.is_autocast_enabled("cpu") != torch.is_inference_mode_enabled()
 
 
 def test_an_error_restores_the_state(plain):

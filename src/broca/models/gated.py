@@ -135,6 +135,8 @@ class GatedModel:
     def in_use(self) -> AbstractContextManager[None]:
         """A context in which the model is in evaluation mode and its weights are frozen.
 
+        Answers are those of the weights' number format, also within `torch.autocast`.
+
         When the last context ends, also by an error, every module's training mode and every
         parameter's `requires_grad` are restored. Contexts may be nested, and entered from several
         threads.

@@ -38,6 +38,15 @@ OF_SAMPLING = (
 _configs = RLock()
 
 
+@contextmanager
+def without_modes() -> Iterator[None]:
+    """A context without the caller's `torch.autocast`: answers are those of the model's format."""
+    with ExitStack() as off:
+        for kind in ("cpu", "cuda", "mps", "xpu"):
+            off.enter_context(torch.autocast(kind, enabled=False))
+        yield
+
+
 class Usage:
     """Counts the users of a model, from any thread, and restores its state after the last one.
 
@@ -80,6 +89,8 @@ class Usage:
     def held(self, model: nn.Module) -> Iterator[None]:
         """A context in which the model is in evaluation mode and its weights are frozen.
 
+        In the calling thread, `torch.autocast` is off.
+
         Args:
             model: What is run: the model, or a copy of its modules around the same weights.
         """
@@ -89,7 +100,8 @@ class Usage:
             if len(self._users) == 1:
                 self._freeze()
         try:
-            yield
+            with without_modes():
+                yield
         finally:
             with self._lock:
                 self._users.remove(user)
