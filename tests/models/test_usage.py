@@ -14,6 +14,9 @@ import broca
 from broca.engine import Engine, Job
 from broca.errors import BadInput
 from broca.models import GatedModel
+from broca.options import ModelOptions
+from broca.runs.progress import Stages
+from broca.runs.session import model_in_use
 from broca.tasks.items import Margin, Request
 
 
@@ -56,15 +59,16 @@ def test_loading_and_asking_leave_the_model_as_it_was(plain):
     assert all(torch.equal(plain.state_dict()[name], weights[name]) for name in weights)
 
 
-@pytest.mark.parametrize("mode", [partial(torch.autocast, "cpu")])
+@pytest.mark.parametrize("mode", [partial(torch.autocast, "cpu"), torch.inference_mode])
 def test_a_mode_of_the_caller_changes_no_answer(plain, mode):
     """Loaded and measured within a mode of torch, a model has the answers and slopes without it."""
     request, gates, index = Request("loglikelihood", (5, 6), (8,)), np.ones((1, 8)), np.arange(1)
     slopes = Job(0, gates, index, index, margins=(Margin((request,), None),))
 
     def measured():
-        engine = Engine(broca.load(copy.deepcopy(plain), tiny_tokenizer()))
-        outputs, answers = engine.run([request], gates, index), engine.answer(slopes)
+        engine = Engine(broca.load(plain, tiny_tokenizer()))
+        with model_in_use(engine.model, ModelOptions(), Stages(None)):
+            outputs, answers = engine.run([request], gates, index), engine.answer(slopes)
         return outputs, answers.gradients.tolist(), engine.model.differentiable
 
     alone = measured()

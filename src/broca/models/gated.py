@@ -419,6 +419,7 @@ class GatedModel:
         return Resumption(self)
 
     @cached_property
+    @torch.inference_mode(False)  # in which tensors have no gradients, for good
     def differentiable(self) -> bool:
         """Whether answers have gradients with respect to the gates; tested once on a few tokens.
 

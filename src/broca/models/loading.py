@@ -31,7 +31,7 @@ from broca.models.gated import GatedModel
 from broca.models.gates import require_kinds
 from broca.models.selftest import require_self_test
 from broca.models.structure import text_config
-from broca.models.usage import without_modes
+from broca.models.usage import without_autocast
 from broca.options import ModelOptions
 
 DTYPES = ("auto", "stored", "float32", "bfloat16", "float16")
@@ -56,7 +56,7 @@ _LANGUAGE_MODELS = ("CausalLM", "LMHead", "ForConditionalGeneration")
 """Parts of the names of classes with a language-model head that transformers does not list."""
 
 
-@without_modes()
+@without_autocast()
 def load(
     model: str | os.PathLike[str] | nn.Module,
     tokenizer: Any = None,
@@ -195,6 +195,7 @@ def _wrapped(model: Any, tokenizer: Any, name: str | None, components: str) -> G
         return GatedModel.wrap(model, tokenizer, name=name, components=components)
 
 
+@torch.inference_mode(False)  # in which weights would have no gradients, for good
 def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
     """Loads a model in evaluation mode with frozen weights."""
     checkpoint, tokenizer = require_readable(name, options, offline=offline)

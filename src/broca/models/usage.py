@@ -39,7 +39,7 @@ _configs = RLock()
 
 
 @contextmanager
-def without_modes() -> Iterator[None]:
+def without_autocast() -> Iterator[None]:
     """A context without the caller's `torch.autocast`: answers are those of the model's format."""
     with ExitStack() as off:
         for kind in ("cpu", "cuda", "mps", "xpu"):
@@ -100,7 +100,7 @@ class Usage:
             if len(self._users) == 1:
                 self._freeze()
         try:
-            with without_modes():
+            with without_autocast():
                 yield
         finally:
             with self._lock:

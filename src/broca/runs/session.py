@@ -8,6 +8,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from broca.components import components_in
 from broca.engine import Ablation
 from broca.errors import BadInput
@@ -126,7 +128,7 @@ def model_in_use(
     if not isinstance(model, GatedModel):
         stages.enter(f"loading the model {model}")
         model = load(model, **options.keywords())
-    with model.in_use():
+    with model.in_use(), torch.inference_mode(False):
         model.require_intact()  # from here on, no other thread can ablate any
         stages.enter(model.describe())
         yield model
