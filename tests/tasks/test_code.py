@@ -1,6 +1,7 @@
 """The metric of lm-eval's code tasks: its scores, permission and isolation."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from types import SimpleNamespace as Namespace
 
@@ -10,6 +11,7 @@ import pytest
 from lm_eval.tasks import TaskManager
 
 from broca.errors import BadInput, TaskUnusable
+from broca.tasks.catalog import Catalog
 from broca.tasks.code import CodeEval, code_tasks, pass_at_k, require_enclosed
 
 RIGHT, WRONG = "def f(n):\n    return n + 1", "def f(n):\n    return n - 1"
@@ -55,6 +57,16 @@ def test_other_metrics_are_the_genuine_ones(monkeypatch):
         assert isinstance(seen.load("code_eval"), CodeEval)
     assert loaded == ["bleu"]
     assert evaluate.load is before
+    assert sys.modules["evaluate"] is evaluate
+
+
+def test_threads_read_tasks_in_turn():
+    """Threads that read tasks at once get them, and leave lm-eval and `evaluate` as they were."""
+    before = TaskManager.load
+    with ThreadPoolExecutor(4) as threads:
+        read = list(threads.map(Catalog().harness_tasks, ["addition", "capitals"] * 10))
+    assert all(len(tasks) == 1 for tasks, _ in read)
+    assert TaskManager.load is before
     assert sys.modules["evaluate"] is evaluate
 
 

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import groupby, islice
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -33,15 +34,18 @@ from broca.tasks.tokenizer import RequestTokenizer
 
 _MOST_LOCATE_DOCUMENTS = 2000
 
+_in_harness = RLock()
+
 
 @contextmanager
 def as_in_harness() -> Iterator[None]:
     """A context for code of lm-eval: seeded as by its `simple_evaluate`, without its warnings.
 
     Tasks such as GPQA's shuffle their choices by Python's generator. Afterwards the generators of
-    Python and NumPy are the caller's again.
+    Python and NumPy are the caller's again. It is open to one thread at a time, for these and what
+    reading a task replaces (`code_tasks`, `fetching`) are those of the process.
     """
-    with ExitStack() as restored:
+    with _in_harness, ExitStack() as restored:
         restored.callback(random.setstate, random.getstate())
         restored.callback(np.random.set_state, np.random.get_state())  # noqa: NPY002
         logging.getLogger("lm_eval").setLevel(logging.ERROR)
