@@ -1,5 +1,8 @@
 """Tasks are found by name; unusable ones are refused in one line."""
 
+import logging
+import random
+
 import pytest
 
 from broca.errors import BadInput, TaskUnusable, UnknownName
@@ -31,9 +34,13 @@ def test_names_are_refused_before_anything_is_built(folder):
         catalog.require_names(["none.jsonl"])
 
 
-def test_options_of_a_task_are_refused_before_a_model_is_needed(folder, tokenizer):
-    """A bad metric or split is refused without a model; loaded data are reused."""
-    catalog = Catalog(folder)
+def test_options_of_a_task_are_refused_before_a_model_is_needed(folder, tokenizer, caplog):
+    """A bad metric or split is refused without a model; loaded data are reused.
+
+    Python's generator and the level of lm-eval's logger stay the caller's.
+    """
+    catalog, drawn = Catalog(folder), random.getstate()
+    caplog.set_level(logging.INFO, logger="lm_eval")
     for options in (TaskOptions(metric="exact_mach"), TaskOptions(locate_split="train")):
         with pytest.raises(TaskUnusable, match=r"has no (metric|split)"):
             catalog.require("good", options)
@@ -48,6 +55,8 @@ def test_options_of_a_task_are_refused_before_a_model_is_needed(folder, tokenize
             Catalog(folder).require(name, TaskOptions(metric="exact_match"))
     (folder / "good.jsonl").unlink()
     assert len(catalog.load("good", tokenizer).items) == 10
+    assert random.getstate() == drawn
+    assert logging.getLogger("lm_eval").level == logging.INFO
 
 
 PAIRS = [(f"{number} + 0 =", f" {number}") for number in range(10)]

@@ -229,6 +229,7 @@ class Catalog:
                 elif not self.is_own(member):
                     self._require_entry(member)
 
+    @as_in_harness()
     def require(self, task: str | Task, options: TaskOptions | None = None) -> None:
         """Refuses a misspelt task or task option, before anything slow is done.
 

@@ -42,13 +42,16 @@ def as_in_harness() -> Iterator[None]:
     """A context for code of lm-eval: seeded as by its `simple_evaluate`, without its warnings.
 
     Tasks such as GPQA's shuffle their choices by Python's generator. Afterwards the generators of
-    Python and NumPy are the caller's again. It is open to one thread at a time, for these and what
-    reading a task replaces (`code_tasks`, `fetching`) are those of the process.
+    Python and NumPy, and the level of lm-eval's logger, are the caller's again. It is open to one
+    thread at a time, for these and what reading a task replaces (`code_tasks`, `fetching`) belong
+    to the process.
     """
     with _in_harness, ExitStack() as restored:
         restored.callback(random.setstate, random.getstate())
         restored.callback(np.random.set_state, np.random.get_state())  # noqa: NPY002
-        logging.getLogger("lm_eval").setLevel(logging.ERROR)
+        logger = logging.getLogger("lm_eval")
+        restored.callback(logger.setLevel, logger.level)
+        logger.setLevel(logging.ERROR)
         random.seed(DEFAULT_RANDOM_SEED)
         np.random.seed(DEFAULT_OTHER_SEED)  # noqa: NPY002
         yield
