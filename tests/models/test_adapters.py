@@ -93,6 +93,10 @@ def test_other_methods_are_gated_beside_their_base(changes):
     before = {name: value.clone() for name, value in model.state_dict().items()}
     gated = load(model, tiny_tokenizer())
     assert gated.architecture == "LlamaForCausalLM"
+    method = model.peft_config["default"].peft_type.value
+    assert (
+        model_info(gated).adapter == f"{method} adapter default in memory on its base, not merged"
+    )
     with gated.ablated("L0H1"):
         ablated = logits(gated.model)
     assert not any(module._forward_pre_hooks for module in model.modules())

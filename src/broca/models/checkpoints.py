@@ -288,6 +288,18 @@ def _resize(base: Any, weights: Mapping[str, Tensor]) -> None:
             base.resize_token_embeddings(len(tensor), mean_resizing=False)
 
 
+def described_adapters(model: Any) -> str:
+    """Returns the description of the active adapters of a model in memory; empty without one."""
+    layers = [module for module in model.modules() if hasattr(module, "merged_adapters")]
+    merged = {name for layer in layers for name in layer.merged_adapters}
+    active = {name for one in layers if not one.disable_adapters for name in one.active_adapters}
+    return "; ".join(
+        f"{config.peft_type.value} adapter {name} in memory on "
+        f"{config.base_model_name_or_path or 'its base'}, {'' if name in merged else 'not '}merged"
+        for name, config in getattr(model, "peft_config", {}).items() if name in merged | active
+    )  # fmt: skip
+
+
 def unwrapped(model: Any) -> Any:
     """Returns the transformers model that torch.compile or a `PeftModel` wraps, with its adapter.
 

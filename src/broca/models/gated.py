@@ -17,7 +17,7 @@ from torch import Tensor
 from broca.components import Component, ComponentSet, components_in
 from broca.errors import BadInput, first_line
 from broca.models.caches import Reread, whole_cache
-from broca.models.checkpoints import unwrapped
+from broca.models.checkpoints import described_adapters, unwrapped
 from broca.models.gates import ActiveGates, GatePoint, Replacement, choose, kinds_of
 from broca.models.resumption import Resumption
 from broca.models.sharing import NOTHING, Sharing, proof_length, prove
@@ -106,6 +106,7 @@ class GatedModel:
             UnsupportedModel: The architecture is not covered.
         """
         model = unwrapped(model)
+        origin = {"adapter": described_adapters(model), **origin}
         require_weights(model, name)
         usage = Usage.of(model, belongs_to_caller=origin.get("source") is None)
         with usage.held(model), torch.no_grad():
