@@ -270,7 +270,8 @@ def with_adapter(
     if not merge:
         return inner, f"{described}, not merged"
     try:
-        merged: nn.Module = adapted.merge_and_unload()
+        with torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False):
+            merged: nn.Module = adapted.merge_and_unload()
     except (NotImplementedError, ValueError, RuntimeError, AttributeError) as error:
         raise UnsupportedModel(
             f"adapter '{adapter.place}' cannot be merged into its base: {first_line(error)}; "

@@ -31,7 +31,6 @@ from broca.models.gated import GatedModel
 from broca.models.gates import require_kinds
 from broca.models.selftest import require_self_test
 from broca.models.structure import text_config
-from broca.models.usage import without_autocast
 from broca.options import ModelOptions
 
 DTYPES = ("auto", "stored", "float32", "bfloat16", "float16")
@@ -56,7 +55,6 @@ _LANGUAGE_MODELS = ("CausalLM", "LMHead", "ForConditionalGeneration")
 """Parts of the names of classes with a language-model head that transformers does not list."""
 
 
-@without_autocast()
 def load(
     model: str | os.PathLike[str] | nn.Module,
     tokenizer: Any = None,

@@ -38,15 +38,6 @@ OF_SAMPLING = (
 _configs = RLock()
 
 
-@contextmanager
-def without_autocast() -> Iterator[None]:
-    """A context without the caller's `torch.autocast`: answers are those of the model's format."""
-    with ExitStack() as off:
-        for kind in ("cpu", "cuda", "mps", "xpu"):
-            off.enter_context(torch.autocast(kind, enabled=False))
-        yield
-
-
 class Usage:
     """Counts the users of a model, from any thread, and restores its state after the last one.
 
@@ -100,7 +91,7 @@ class Usage:
             if len(self._users) == 1:
                 self._freeze()
         try:
-            with without_autocast():
+            with torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False):
                 yield
         finally:
             with self._lock:
@@ -122,8 +113,7 @@ class Usage:
             BadInput: Another thread uses it, and would take its answers for intact ones.
         """
         with self._lock:
-            others = [used for thread, used in self._users if thread != get_ident()]
-            if names and model in others:
+            if names and any(one is model and by != get_ident() for by, one in self._users):
                 raise BadInput(
                     f"another thread uses model '{name}', which would be ablated there too: wait "
                     "until its run ends, or close its live page"
