@@ -444,5 +444,5 @@ def _config(name: str, source: Path | str, options: dict[str, Any]) -> tuple[Any
         raise UnknownName(
             f"model '{name}' is unknown{nearest(name, known)}: it is not shipped "
             f"({', '.join(known)}), not a local folder, and could not be read from the hub: "
-            f"{first_line(error)}"
+            f"{first_line(error)}; if it is a run's model in memory, give it as `model`"
         ) from error
