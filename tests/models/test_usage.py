@@ -168,7 +168,7 @@ def test_wrappers_of_a_model_share_its_state(plain):
         with asking.copy().ablated("L0H1"):  # a copy has hooks of its own
             pass
         entered = other.submit(ablating.ablated("L0H1").__enter__)
-        with pytest.raises(BadInput, match=r"another thread uses model .* close its live page"):
+        with pytest.raises(BadInput, match=r"another thread uses model .* a `copy\(\)`"):
             entered.result()
     asking.require_intact()
     assert state(plain) == before

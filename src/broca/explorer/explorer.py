@@ -125,7 +125,7 @@ class Explorer:
     A tab sends its own mask with every request, so that tabs need no session.
 
     Args:
-        model: The model, which nothing else may run while the explorer is open.
+        model: The model; the explorer runs copies of it.
         subject: Known effects and sets of its components.
         options: Options of tasks, measuring and the journal.
         verify: The verb `verify`.

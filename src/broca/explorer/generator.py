@@ -67,11 +67,11 @@ class Generator:
     """Generates greedily on its own thread; a question waits for those before it.
 
     Args:
-        model: The model, which nothing else may run meanwhile.
+        model: The model; a copy of its modules answers.
     """
 
     def __init__(self, model: GatedModel) -> None:
-        self._model = model
+        self._model = model.copy()
         self._stop = frozenset(eos_tokens(model))
         self._questions: Queue[Stream | None] = Queue()
         self._lock, self._closed = threading.Lock(), False

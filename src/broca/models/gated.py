@@ -109,7 +109,7 @@ class GatedModel:
         origin = {"adapter": described_adapters(model), **origin}
         require_weights(model, name)
         usage = Usage.of(model, belongs_to_caller=origin.get("source") is None)
-        with usage.held(model), torch.no_grad():
+        with usage.held(model, name), torch.no_grad():
             structure = find_structure(model)
             token = torch.zeros(1, 1, dtype=torch.long, device=input_device(model))
             own_cache = getattr(model(input_ids=token, use_cache=True), "past_key_values", None)
@@ -139,14 +139,14 @@ class GatedModel:
         Answers are those of the weights' number format, also within `torch.autocast`.
 
         When the last context ends, also by an error, every module's training mode and every
-        parameter's `requires_grad` are restored. Contexts may be nested, and entered from several
-        threads.
+        parameter's `requires_grad` are restored. Contexts may be nested, and entered by several
+        threads that have a copy each.
 
         Raises:
-            BadInput: The model has no weights.
+            BadInput: The model has no weights, or another thread uses it.
         """
         require_weights(self.model, self.name)
-        return self._usage.held(self.model)
+        return self._usage.held(self.model, self.name)
 
     @contextmanager
     def ablated(self, components: Any, scale: float | None = None) -> Iterator[GatedModel]:

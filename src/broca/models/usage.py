@@ -77,16 +77,21 @@ class Usage:
         return partial(Usage, belongs_to_caller=self._belongs_to_caller), (self._model,)
 
     @contextmanager
-    def held(self, model: nn.Module) -> Iterator[None]:
+    def held(self, model: nn.Module, name: str) -> Iterator[None]:
         """A context in which the model is in evaluation mode and its weights are frozen.
 
         In the calling thread, `torch.autocast` is off.
 
         Args:
             model: What is run: the model, or a copy of its modules around the same weights.
+            name: Name of the model, for the message.
+
+        Raises:
+            BadInput: Another thread uses it, whose gates would act here too.
         """
         user = get_ident(), model
         with self._lock:
+            self._require_alone(model, name)
             self._users.append(user)
             if len(self._users) == 1:
                 self._freeze()
@@ -113,12 +118,16 @@ class Usage:
             BadInput: Another thread uses it, and would take its answers for intact ones.
         """
         with self._lock:
-            if names and any(one is model and by != get_ident() for by, one in self._users):
-                raise BadInput(
-                    f"another thread uses model '{name}', which would be ablated there too: wait "
-                    "until its run ends, or close its live page"
-                )
+            if names:
+                self._require_alone(model, name)
             self.ablated += names
+
+    def _require_alone(self, model: nn.Module, name: str) -> None:
+        if any(one is model and thread != get_ident() for thread, one in self._users):
+            raise BadInput(
+                f"another thread uses model '{name}', which would be ablated there too: wait until "
+                "it ends, or give each thread a `copy()` of the model"
+            )
 
     def _freeze(self) -> None:
         def change(owner: Any, name: str, value: Any) -> None:
