@@ -2,7 +2,13 @@
 
 from dataclasses import replace
 
+import pytest
+
 import broca
+from broca.errors import BadInput
+from broca.integrations import BrocaLM
+from broca.options import ExecutorOptions
+from tests.tiny import tiny_gated
 
 
 def test_a_shipped_model_is_described():
@@ -20,3 +26,17 @@ def test_a_shipped_model_is_described():
     assert stages[0] == "loading the model reference-small"
     failed = replace(scan.self_test[0], passed=False)
     assert not replace(scan, self_test=(failed, *scan.self_test[1:])).passed
+
+
+@pytest.mark.parametrize(
+    "given", [{"components": "mlp"}, {"dtype": "float16"}, {"merge_adapter": False}]
+)
+@pytest.mark.parametrize("call", [broca.scan, broca.compare, BrocaLM])
+def test_options_of_loading_are_refused_for_a_loaded_model(call, given):
+    """They are not ignored, unless they say what the model is, or how Ray's workers load it."""
+    model = tiny_gated(components="heads+mlp")
+    with pytest.raises(BadInput, match=f"`{next(iter(given))}` is for loading a model, and 'tiny'"):
+        call(model, **given)
+    ray = ExecutorOptions(executor="ray")
+    assert model.require_unused({"executor_options": ray, "trust_remote_code": True}) is None
+    assert broca.scan(model, components="heads+mlp", dtype="auto").kinds == "heads+mlp"

@@ -73,7 +73,9 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         if str(options.get("device")).startswith("cuda") and not torch.cuda.is_available():
             del options["device"]  # lm-eval's default is cuda:0 without a GPU too
         loading = ModelOptions.of(options).keywords()
-        if not isinstance(pretrained, GatedModel):
+        if isinstance(pretrained, GatedModel):
+            pretrained.require_unused({**options, "device": None})  # lm-eval always names one
+        else:
             pretrained = load(str(pretrained), **loading)
         self._gated = pretrained
         mask = self._gated.components.mask(str(ablate))

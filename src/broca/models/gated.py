@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import inspect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -29,10 +29,14 @@ from broca.models.structure import (
     text_config,
 )
 from broca.models.usage import OF_SAMPLING, Usage, fingerprint, greedy, settings_of
+from broca.options import ModelOptions
 
 _FEWEST = 16
 """Fewest positions that pass the output head together: processors round the products of very few
 rows differently, and logits would depend on the batch."""
+
+_OF_WORKERS = ("device_map", "allow_pickle", "trust_remote_code", "merge_adapter")
+"""Options with which Ray's workers load a model that is loaded here."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,6 +254,24 @@ class GatedModel:
                 f"components of model '{self.name}' are ablated already "
                 f"({'+'.join(self._usage.ablated[:5])}): leave `with model.ablated(...)` first"
             )
+
+    def require_unused(self, given: Mapping[str, Any]) -> None:
+        """Refuses options of loading, which come too late for this model.
+
+        Args:
+            given: The keywords of a call. Ray's workers load the model again, as some of them say.
+
+        Raises:
+            BadInput: One has another value than its default, or the components are others.
+        """
+        executor = getattr(given.get("executor_options"), "executor", given.get("executor"))
+        obeyed = ("trust", *(_OF_WORKERS if executor == "ray" else ()))
+        for name, value in vars(ModelOptions(components=self.kinds)).items():
+            if given.get(name, value) != value and name not in obeyed:
+                raise BadInput(
+                    f"`{name}` is for loading a model, and '{self.name}' is loaded: leave it out, "
+                    "or load the model with it"
+                )
 
     def generate(
         self, text: str, *, max_new_tokens: int = 64, chat: bool = False, **options: Any

@@ -219,7 +219,13 @@ def verb(cls: type[Options]) -> Callable[[Callable[[Any], R]], Callable[..., R]]
                 raise BadInput(f"`{both[0]}` is given twice")
             if not isinstance(settings, cls | None):
                 raise BadInput(f"`settings` must be {cls.__name__}, not {type(settings).__name__}")
-            options = cls.of(named | keywords, settings)
+            given = named | keywords
+            options = cls.of(given, settings)
+            for value in given.values():
+                models = value if isinstance(value, list | tuple) else [value]
+                if all(hasattr(model, "require_unused") for model in models):
+                    for model in models:
+                        model.require_unused(given)
             with named_in(values(options)):
                 return function(options)
 

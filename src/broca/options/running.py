@@ -39,7 +39,7 @@ they are taken from whoever gives a command, and never from a folder or a file t
 
 @shown_as("Model", "How a model is loaded.", 4)
 class ModelOptions(Options):
-    """How a model is loaded; a model that is already loaded ignores it."""
+    """How a model is loaded; one that is loaded already refuses other values than it has."""
 
     HOW: ClassVar[frozenset[str]] = frozenset({"device", "device_map", "allow_pickle", "trust"})
 
