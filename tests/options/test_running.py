@@ -8,6 +8,7 @@ import pytest
 from broca.errors import BadInput
 from broca.options import DataOptions, JournalOptions, RunOptions, TaskOptions
 from broca.options.verbs import ChatOptions, ScanOptions, VerifyOptions
+from broca.verification import Scope
 
 TEMPLATE = {"chat_template": True}
 
@@ -35,6 +36,11 @@ TEMPLATE = {"chat_template": True}
         (ScanOptions, {"model": "m", "on_progress": 5}, r"`on_progress` must be a function, not 5"),
         (ChatOptions, {"target": "m", "lines": "ab"}, "`lines` must be lines of text, not 'ab'"),
         (VerifyOptions, {"target": "m", "scope": {}}, "`scope` must be a broca.Scope, not {}"),
+        (Scope, {"level": 1.5}, "`level` must be below 1, not 1.5"),
+        (Scope, {"resamples": 0}, "`resamples` must be at least 1, not 0"),
+        (Scope, {"member_items": 0}, "`member_items` must be at least 1, not 0"),
+        (Scope, {"controls": -1}, "`controls` must be at least 0, not -1"),
+        (VerifyOptions, {"target": "m", "scope": JournalOptions()}, "must be a broca.Scope, not J"),
         (DataOptions, {"fields": "prompt"}, "`fields` 'prompt' is not of the form"),
         (DataOptions, {"fields": "prompt= "}, "is not of the form"),
     ],

@@ -7,7 +7,7 @@ are flags and keywords like the verb's own.
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import wraps
 from inspect import Parameter as Keyword
 from inspect import Signature
@@ -77,7 +77,7 @@ def _are_lines(given: Any) -> bool:
 NAMES = Must("a name or a list of names", _are_names)
 Called = Annotated[Any, PYTHON_ONLY, Must("a function", callable)]
 Said = Annotated[Any, PYTHON_ONLY, Must("lines of text", _are_lines)]
-Scoped = Annotated[Any, PYTHON_ONLY, Must("a broca.Scope", is_dataclass)]
+Scoped = Annotated[Any, PYTHON_ONLY, Must("a broca.Scope", lambda one: hasattr(one, "resamples"))]
 Names = Annotated[Any, NAMES]
 """A name or an object, or several: a list, or a text that joins names."""
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 
 from broca.measurement import Floats
+from broca.options.base import Count, Options, Seed
 from broca.results.base import Interval
 from broca.results.verification import TaskDrop
 from broca.verification.statistics import (
@@ -23,8 +26,7 @@ SCREEN = 16
 """Number of the task's first items, which are enough for most random sets."""
 
 
-@dataclass(frozen=True)
-class Scope:
+class Scope(Options):
     """The size of a verification.
 
     Attributes:
@@ -41,18 +43,21 @@ class Scope:
         level: Level of tests and intervals.
         resamples: Number of bootstrap resamples.
         seed: Seed of controls and resampling.
+
+    Raises:
+        BadInput: A value has another type, or is out of range.
     """
 
-    controls: int = CONTROLS
-    control_items: int | None = None
-    member_items: int | None = None
-    beside_items: int = 60
+    controls: Annotated[int, Meta(ge=0)] = CONTROLS
+    control_items: Count | None = None
+    member_items: Count | None = None
+    beside_items: Annotated[int, Meta(ge=0)] = 60
     ablations: bool = True
-    failure_items: int = 100
-    rows: int | None = None
-    level: float = 0.05
-    resamples: int = 2000
-    seed: int = 0
+    failure_items: Annotated[int, Meta(ge=0)] = 100
+    rows: Annotated[int, Meta(ge=0)] | None = None
+    level: Annotated[float, Meta(gt=0, lt=1)] = 0.05
+    resamples: Count = 2000
+    seed: Seed = 0
 
     def within(self, rows: int, *, members: int, tasks: int) -> Scope:
         """Returns the scope with as many items as fit into some rows.
