@@ -8,7 +8,7 @@ from task_problems import rows_of, searched
 
 from broca.errors import BadInput, UnknownName
 from broca.measurement import Measurement
-from broca.searches import METHODS, Problem, require_method
+from broca.searches import METHODS, Method, Problem, Ranking, require_method
 from broca.testing import planted_problem
 
 ITEMS = np.arange(20)
@@ -115,6 +115,31 @@ def test_what_a_method_needs_is_refused_before_anything_is_measured(method):
             method.most_rows(without)
     else:
         assert method.most_rows(without) > 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"effects": np.full(30, np.nan)}, {"effects": np.zeros(29)}, {"order": (0, 1)},
+        {"selected": (0, 0)}, {"selected": tuple(range(6))},
+    ],
+)  # fmt: skip
+def test_what_is_no_ranking_is_refused_by_the_name_of_its_method(change):
+    """A plug-in's effects may be no numbers, or its selection larger than k."""
+
+    class Wrong:
+        def generate(self, _):
+            yield from ()
+            return Ranking(
+                **{"effects": np.zeros(30), "order": tuple(range(30)), "selected": ()} | change
+            )
+
+        def most_rows(self, _):
+            return 0
+
+    method = Method(name="wrong", measures="", answers="", rows="", make=Wrong)
+    with pytest.raises(BadInput, match="method 'wrong' must return a Ranking"):
+        next(method.search(PROBLEM))
 
 
 @pytest.mark.parametrize(

@@ -122,10 +122,24 @@ class Method:
         """Returns the search for the solution of a problem.
 
         Raises:
-            BadInput: As in `most_rows`.
+            BadInput: As in `most_rows`; while it runs, the method's ranking is no valid one.
         """
         self.most_rows(problem, options)
-        return self.strategy(options).generate(problem)
+        return self._checked(problem, self.strategy(options).generate(problem))
+
+    def _checked(self, problem: Problem, search: Search[Ranking]) -> Search[Ranking]:
+        found, count = (yield from search), problem.components
+        if not (
+            isinstance(found, Ranking)
+            and np.isfinite(found.effects).sum() == np.size(found.effects) == count
+            and sorted(found.order) == [*range(count)]
+            and len({*found.selected} & {*found.order}) == len(found.selected) <= problem.k
+        ):
+            raise BadInput(
+                f"method '{self.name}' must return a Ranking: an effect of each component, none of "
+                "them NaN, all in order, and at most k selected; correct it, or give more `rows`"
+            )
+        return found
 
 
 @dataclass(frozen=True)
