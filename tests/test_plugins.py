@@ -18,6 +18,7 @@ print(run(search, planted.run).selected, fitted.coef_)
 """
 
 MODULE = '''
+from __future__ import annotations
 from dataclasses import dataclass
 import numpy as np
 from sklearn.linear_model import LinearRegression

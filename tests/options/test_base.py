@@ -12,7 +12,7 @@ from msgspec import Meta
 
 import broca.options as every
 from broca.errors import BadInput
-from broca.options import ModelOptions, Options, flat, leaves, names_of, verb
+from broca.options import ModelOptions, Options, SearchOptions, flat, leaves, names_of, verb
 from broca.options.base import HIDDEN, PYTHON_ONLY, WHOLE, Count, Names
 
 
@@ -98,6 +98,8 @@ def test_values_become_those_of_json(kind, tmp_path):
     """Numbers of NumPy and torch are numbers of Python, paths are texts."""
     width = paint("north", width=kind(4)).brush_options.width
     assert (width, type(width)) == (4, int)
+    of_method = SearchOptions(options={"masks": kind(4)}).options["masks"]
+    assert (of_method, type(of_method)) == (4, int)
     painted = paint("north", dry=np.True_, where=tmp_path)
     assert (painted.dry, painted.where) == (True, str(tmp_path))
 

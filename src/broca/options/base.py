@@ -304,6 +304,8 @@ def _checked(name: str, hint: Any, value: Any) -> Any:
         return value
     if hasattr(value, "tolist"):
         value = value.tolist()
+    elif isinstance(value, dict):
+        value = {key: one.tolist() if hasattr(one, "tolist") else one for key, one in value.items()}
     elif isinstance(value, os.PathLike):
         value = os.fspath(value)
     try:

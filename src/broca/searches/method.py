@@ -64,10 +64,17 @@ class Method:
 
     @cached_property
     def _types(self) -> Mapping[str, Any]:
-        """The types of the options; words from a list are checked where the list is."""
+        """The types of the options; words from a list are checked where the list is.
+
+        So are those of a method with types that only type checkers import.
+        """
+        try:
+            signature = inspect.signature(self.make, eval_str=True)
+        except (AttributeError, NameError, TypeError):
+            signature = inspect.Signature()
         return {"contrast": float} | {
             name: parameter.annotation
-            for name, parameter in inspect.signature(self.make).parameters.items()
+            for name, parameter in signature.parameters.items()
             if parameter.annotation is not parameter.empty
             and "Literal" not in str(parameter.annotation)
         }
