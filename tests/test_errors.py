@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from results.samples import make_comparison
 
 import broca
 from broca.components import Component, ComponentSet
@@ -46,6 +47,12 @@ def test_what_is_no_path_or_may_not_be_read_is_refused(tmp_path, monkeypatch):
     for call in (*readers, broca.Workspace):
         with pytest.raises(BadInput, match=r"5 cannot be opened .*not '?int"):
             call(5)
+    comparison = make_comparison()
+    for call in (broca.verify, broca.stress, broca.replicate):
+        with pytest.raises(BadInput, match=r"\A.* cannot be opened .*Comparison.*\Z"):
+            call(comparison)
+    with pytest.raises(BadInput, match=r"\Aa comparison cannot be compared"):
+        broca.compare(comparison, comparison)
     monkeypatch.setattr("os.access", lambda *_: False)
     with pytest.raises(BadInput, match=r"cannot be opened \(you may not read it\)"):
         broca.read(tmp_path)

@@ -168,8 +168,8 @@ def require_known(what: str, name: str, known: Iterable[str], *, error: type[Bro
         raise error(f"{what} '{name}' is unknown{nearest(name, names)}; use {', '.join(names)}")
 
 
-def first_line(error: BaseException) -> str:
-    """Returns the first line of another package's error without its full stop, or its class.
+def first_line(error: object) -> str:
+    """Returns the first line of an error or a text without its full stop, or its class.
 
     After a colon at its end follows the next one.
     """

@@ -39,7 +39,8 @@ def place_of(path: str | os.PathLike[str]) -> Path:
     except (TypeError, RuntimeError, OSError) as error:
         why = getattr(error, "strerror", None) or first_line(error)
         raise BadInput(
-            f"{path!r} cannot be opened ({why}): give a file or folder that you may read"
+            f"{first_line(repr(path))} cannot be opened ({why}): give a file or folder that you "
+            "may read"
         ) from error
     return place
 
@@ -100,7 +101,7 @@ def _paths(value: Any) -> Iterator[Path]:
     elif isinstance(value, str):
         words = [word.strip().removeprefix(PREFIX) for word in (value, *value.split(","))]
         yield from filter(None, map(_existing, words))
-    elif hasattr(value, "selected"):
+    elif hasattr(value, "selected") and hasattr(value, "model"):
         yield from _paths([value.model.name, *getattr(value, "tasks", ())])
 
 

@@ -13,7 +13,7 @@ from journals import totals
 from models.architectures import BY_NAME, make_model
 from models.test_adapters import adapter, logits
 from peft import AutoPeftModelForCausalLM, PeftModel
-from results.samples import make_export
+from results.samples import make_claim, make_export
 from safetensors.torch import load_file, save_file
 from tiny import save_tiny, tiny_llama, tiny_tokenizer
 from verbs.run_folders import localize_into
@@ -211,12 +211,14 @@ def test_the_harness_scores_the_export_as_broca_does(small, tmp_path):
         ({"heads": None}, "no heads are named"),
         ({"heads": "L9H9"}, "has no component 'L9H9'"),
         ({"task": "addition"}, "`task` is what `check` scores"),
+        ({"target": [3]}, "`target` is a list: give the name of a model"),
+        ({"target": make_claim()}, "`target` is a Claim: give the name of a model"),
     ],
 )
 def test_bad_input_is_one_line(small, tmp_path, arguments, message):
     """Unknown components, or none, are refused; nothing is written."""
     with pytest.raises(BadInput, match=message):
-        broca.export(small, tmp_path, **{"heads": "L0H1", **arguments})
+        broca.export(**{"target": small, "to": tmp_path, "heads": "L0H1", **arguments})
     assert not list(tmp_path.iterdir())
 
 

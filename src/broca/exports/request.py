@@ -74,6 +74,11 @@ class ExportRequest:
             BadInput: No components are named, or the run has none.
             UnsupportedModel: The form cannot express the ablation.
         """
+        if not isinstance(target, str | Path | GatedModel | Selected):
+            raise BadInput(
+                f"`target` is a {type(target).__name__}: give the name of a model, one of "
+                "`broca.load`, or a result that selected components or its folder"
+            )
         if heads is None and not isinstance(target, GatedModel | Selected):
             target = selected_in(target)
         given = target if heads is None else heads
