@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from transformers import TrainerCallback as Base
@@ -71,9 +72,11 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         run_options: RunOptions | None = None,
         **keywords: Any,
     ) -> None:
-        for name, number in (("every", every), ("limit", limit)):
-            if number < 1:
-                raise BadInput(f"`{name}` must be at least 1, not {number}")
+        numbers: dict[str, Any] = {"every": every, "limit": limit, "seed": seed}
+        for name, number in numbers.items():
+            least = int(name != "seed")
+            if not isinstance(number, Integral) or number < least:
+                raise BadInput(f"`{name}` must be a whole number from {least}, not {number!r}")
         self.history: list[dict[str, float]] = []
         self._task, self._heads, self._others = task, require_names(heads), others
         self._tokenizer, self._every, self._limit = tokenizer, every, limit
