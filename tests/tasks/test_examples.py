@@ -51,10 +51,12 @@ def test_a_label_is_an_index_or_the_text_of_a_choice(label):
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_data_frames_are_examples(library):
-    """A DataFrame of pandas or polars holds examples; a cell without a value is no field."""
+    """A DataFrame holds examples, a column does not; a cell without a value is no field."""
     columns = {name: [value] * 2 for name, value in CHOICE.items()}
     frame = pytest.importorskip(library).DataFrame(columns | {"answer": [float("nan")] * 2})
     assert Task.from_examples(frame).examples == (CHOICE, CHOICE)
+    with pytest.raises(BadInput, match="example 0 is neither a pair"):
+        Task.from_examples(frame["prompt"])
 
 
 def test_other_fields_are_kept_and_numbers_written_out():

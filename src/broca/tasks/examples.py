@@ -129,8 +129,10 @@ class Task:
                 names its line or its place in the list.
             TaskUnusable: There are no examples.
         """
-        if callable(records := getattr(examples, "to_dict", None)) and hasattr(examples, "iloc"):
-            examples = records("records")  # a DataFrame of pandas
+        if callable(records := getattr(examples, "to_dict", None)) and hasattr(
+            examples, "to_records"
+        ):
+            examples = records("records")  # a DataFrame of pandas, no column of one
         elif callable(records := getattr(examples, "to_dicts", None)):
             examples = records()  # a DataFrame of polars
         if isinstance(examples, str | os.PathLike):
