@@ -40,5 +40,7 @@ def test_plan_refuses_what_does_not_fit(masks, mask_index, item_index):
     for scale in (1.0, np.nan, np.inf):
         with pytest.raises(ValueError, match="other than 1"):
             Plan(np.eye(2, dtype=bool), np.array([0]), np.array([0]), scale=scale)
+    with pytest.raises(ValueError, match="the response 'nope' is none of"):
+        Plan.crossed(np.eye(2, dtype=bool), np.array([0]), response="nope")
     with pytest.raises(ValueError, match=r"mask"):
         Plan(masks, np.array(mask_index), np.array(item_index))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,8 @@ class Plan:
         scale: Gate of the ablated components; None for the scale of the run, 0 by default.
 
     Raises:
-        ValueError: The shapes do not fit together, an index is out of range, or the scale is 1.
+        ValueError: The shapes do not fit together, an index is out of range, the scale is 1, or
+            the response is unknown.
     """
 
     masks: Bools
@@ -53,6 +54,8 @@ class Plan:
             raise ValueError("mask_index points outside the masks")
         if self.scale is not None and (not np.isfinite(self.scale) or self.scale == 1):
             raise ValueError("the scale of a mask's gates must be a number other than 1")
+        if self.response not in (None, *get_args(Response)):
+            raise ValueError(f"the response {self.response!r} is none of {get_args(Response)}")
 
     def __len__(self) -> int:
         return len(self.mask_index)
