@@ -1,5 +1,6 @@
 """Live scores: rows of a run, each measured once, with intervals."""
 
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
@@ -98,16 +99,20 @@ def test_a_metric_is_the_first_task_s_and_added_files_are_no_controls(planted):
     page.close()
 
 
-@pytest.mark.parametrize("named", ["{}", "sorting,{}", "data:{}"])
-def test_a_visitor_s_name_of_examples_is_no_path(planted, tmp_path, named):
-    """Examples that are named like a task file are asked, and the file is not read."""
-    file = tmp_path / "task.yaml"
-    file.write_text("task: [unreadable")
+def test_a_visitor_s_examples_have_names_that_mean_nothing_else(planted, tmp_path):
+    """Examples that are named like a file are asked, and the file is not read."""
+    (tmp_path / "own.jsonl").write_text("unreadable")
     page = Measurer(planted.copy(), RunOptions(), verify=broca.verify, tasks="sorting")
     lines = [f'{{"prompt": "{prompt}", "answer": "{answer}"}}' for prompt, answer in PAIRS]
-    name = page.add(named.format(file), "\n".join(lines))
-    assert page.example(name) in PAIRS
-    assert page.score(name, ["L0H0"]).task == name
+    for name in ("own.jsonl", "sorting,own.jsonl", "data:own.jsonl"):
+        name = page.add(name.replace("own", str(tmp_path / "own")), "\n".join(lines))
+        assert page.example(name) in PAIRS
+        assert page.score(name, ["L0H0"]).task == name
+    for name in ("capitals", "own.yaml", "a" * 200 + ".jsonl"):
+        with pytest.raises(BadInput, match=r"name the file NAME\.jsonl"):
+            page.add(name, lines[0])
+    with pytest.raises(BadInput, match="at most 1500 characters"):
+        page.add("long.jsonl", json.dumps({"prompt": "a" * 1500, "answer": "b"}))
     page.close()
 
 

@@ -31,6 +31,9 @@ from broca.tasks import RequestTokenizer, Task
 LONGEST = 256
 """Maximum number of tokens of an answer."""
 
+KEPT = 100
+"""Number of verifications whose pages are kept, the newest."""
+
 Reply = dict[str, Any]
 
 
@@ -143,7 +146,7 @@ class Explorer:
         self._loading = {"revision": loading.revision, "dtype": loading.dtype}
         self.measurer = Measurer(model.copy(), options, verify=verify, tasks=subject.tasks)
         self.generator = Generator(model)
-        self._verified: list[Verification] = []
+        self._verified: dict[int, Verification] = {}
 
     def close(self) -> None:
         """Stops both threads; the model's state is restored."""
@@ -224,24 +227,26 @@ class Explorer:
         """Verifies a set; returns its verdict and the number of its page."""
         result = self.measurer.verify(task, off, _scale(scale))
         shown = replace(result.model, name=self.subject.shown_name)
-        self._verified.append(replace(result, model=shown))
+        number = max(self._verified, default=0) + 1
+        self._verified[number] = replace(result, model=shown)
+        self._verified.pop(number - KEPT, None)
         verdict = result.verdict
         return {
             "label": verdict.label if verdict else "not verified",
             "text": verdict.text if verdict else "",
             "provisional": bool(verdict and verdict.provisional),
-            "page": len(self._verified),
+            "page": number,
         }
 
     def verification_page(self, number: int) -> str:
         """Returns the page of a verification that was started here, from 1.
 
         Raises:
-            BadInput: There is no such verification.
+            BadInput: There is no such verification, or it is kept no longer.
         """
-        if not 1 <= number <= len(self._verified):
+        if number not in self._verified:
             raise BadInput(f"verification {number} is not known: start it from the page")
-        return self._verified[number - 1].page()
+        return self._verified[number].page()
 
     def named(self, text: str) -> list[str]:
         """Reads components from names joined by `+`, commas or spaces, or `published:...`.

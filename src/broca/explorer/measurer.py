@@ -45,6 +45,10 @@ VERIFICATION_ROWS = 6000
 MOST_TASKS = 60
 """Number of tasks from which on no file of examples is added."""
 
+LONGEST_NAME, LONGEST_EXAMPLE = 200, 1500
+"""Maximum number of characters of the name of such a file, and of each example: others wait while
+one visitor's are measured."""
+
 RANDOM_SETS = 12
 """Number of random sets of the same size that stand behind a score."""
 
@@ -158,7 +162,8 @@ class Measurer:
         """Adds a task of examples, one JSON object a line; returns its name.
 
         Raises:
-            BadInput: A line is no example, or a task of this name is on the page.
+            BadInput: A line is no example or too long, or a task of the page or of a task file may
+                have this name.
         """
 
         def added() -> str:
@@ -166,7 +171,13 @@ class Measurer:
                 raise BadInput(f"a task '{name}' is on this page already: name the file otherwise")
             if len(self._names) >= MOST_TASKS:
                 raise BadInput(f"the page has {len(self._names)} tasks and takes no more")
-            task = Task.from_examples([row for _, row in json_rows(Path(name), text)], name=name)
+            lines = name.lower().endswith((".jsonl", ".ndjson", ".json"))
+            if not lines or len(name) > LONGEST_NAME:
+                raise BadInput(f"name the file NAME.jsonl, in at most {LONGEST_NAME} characters")
+            rows = [row for _, row in json_rows(Path(name), text)]
+            if max((len(str(row)) for row in rows), default=0) > LONGEST_EXAMPLE:
+                raise BadInput(f"the page takes examples of at most {LONGEST_EXAMPLE} characters")
+            task = Task.from_examples(rows, name=name)
             self._added[self._opened.catalog.name_of(task)] = task
             self._names = (*self._names, task.name)
             return task.name
