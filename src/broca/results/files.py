@@ -15,6 +15,9 @@ from broca.known_paths import place_of
 if TYPE_CHECKING:
     from broca.results.base import Result
 
+MOST_BYTES = 2**30
+"""Size of the largest file of a result that is read."""
+
 T = TypeVar("T")
 ResultT = TypeVar("ResultT", bound="Result")
 
@@ -90,9 +93,11 @@ def read_text(file: Path) -> str:
     """Reads the text of a file.
 
     Raises:
-        BadInput: The file cannot be read.
+        BadInput: The file cannot be read, is a device or a pipe, or is too large for a result.
     """
     try:
+        if file.exists() and not (file.is_file() and file.stat().st_size <= MOST_BYTES):
+            raise OSError(f"it is no regular file of at most {MOST_BYTES:,} bytes")
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(

@@ -16,7 +16,7 @@ import msgspec
 from broca.errors import BadInput
 from broca.results.base import ZEROED, AblationInfo, ModelInfo, Result, joined_names, tables_of
 from broca.results.claim import Claim, Replication
-from broca.results.files import ResultT, plain
+from broca.results.files import ResultT, plain, read_text
 from broca.results.pages.charts import Figure
 from broca.results.pages.grid import counted, noun
 from broca.results.pages.localization import (
@@ -438,7 +438,7 @@ def command_in(folder: Path) -> str:
     if not file.is_file():
         return ""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=RunFolderRecord).command
+        return msgspec.json.decode(read_text(file), type=RunFolderRecord).command
     except (ValueError, RecursionError) as error:
         raise BadInput(
             f"'{file}' cannot be read ({error}): restore it, or remove it, and the report is "

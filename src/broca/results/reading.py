@@ -1,6 +1,7 @@
 """Reads any kind of result, and lists results in an index."""
 
 import json
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -44,18 +45,18 @@ def read(path: str | Path) -> Result:
     path = place_of(path)
     if path.is_dir():
         named = [path / kind.FILE for kind in KINDS if kind.FILE]
-        files = [file for file in named if file.is_file()]
-        files += [file for file in sorted(path.glob("*.json")) if _kind_of(file) is not None]
-        if not files:
+        others = (file for file in sorted(path.glob("*.json")) if _kind_of(file) is not None)
+        found = next(chain(filter(Path.is_file, named), others), None)
+        if found is None:
             names = ", ".join(file.name for file in named)
             raise BadInput(
                 f"'{path}' holds no result of broca ({names}): give the out folder of a finished "
                 "command"
             )
-        path = files[0]
+        path = found
     kind = _kind_of(path)
     if kind is None:
-        what = "is not a result of broca" if path.is_file() else "does not exist"
+        what = "is not a result of broca" if path.exists() else "does not exist"
         raise BadInput(f"'{path}' {what}: give an out folder, or a file that broca wrote")
     result = kind.read(path)
     return result.newest(path.parent) if isinstance(result, Localization) else result

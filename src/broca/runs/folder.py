@@ -31,7 +31,7 @@ from broca.options import (
     names_of,
 )
 from broca.results.base import SCHEMA
-from broca.results.files import encode, write_beside
+from broca.results.files import encode, read_text, write_beside
 from broca.results.reading import KINDS
 from broca.results.runs import RunFolderRecord
 from broca.runs.interrupts import Stopper
@@ -342,9 +342,9 @@ def finished_files(folder: Path, verb: str, options: Options) -> tuple[Path, ...
 
 def _finished(folder: Path) -> dict[str, _FinishedVerb]:
     try:
-        content = (folder / FINISHED).read_bytes()
+        content = read_text(folder / FINISHED)
         return msgspec.json.decode(content, type=dict[str, _FinishedVerb])
-    except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
+    except (BadInput, msgspec.MsgspecError, ValueError, RecursionError):
         return {}
 
 
@@ -441,8 +441,9 @@ def _read(folder: Path) -> RunFolderRecord | None:
     file = folder / NAME
     if not file.is_file():
         return None
+    text = read_text(file)
     try:
-        record = msgspec.json.decode(file.read_bytes(), type=RunFolderRecord)
+        record = msgspec.json.decode(text, type=RunFolderRecord)
         if record.schema != SCHEMA or record.verb not in OWNERS:
             raise ValueError(f"schema {record.schema}, verb '{record.verb}'")
         msgspec.convert(record.options, OWNERS[record.verb])
