@@ -9,6 +9,9 @@ from typing import NoReturn
 
 from broca.errors import BadInput
 
+SECONDS = 10.0
+"""Time limit of a template, and of the filters of an answer."""
+
 
 class _Late(BaseException):
     """The time of a thread is over; no `except Exception` of what runs in it catches this."""

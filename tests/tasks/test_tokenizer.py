@@ -1,6 +1,7 @@
 """Requests in tokens, chat templates and refusals."""
 
 from datetime import datetime
+from functools import partial
 
 import pytest
 from lm_eval.api.instance import Instance
@@ -68,6 +69,20 @@ def test_templates_that_show_no_content_are_refused(template, message):
     with pytest.raises(BadInput, match=message) as error:
         chatting(template).chat([USER])
     assert "\n" not in str(error.value)
+
+
+def test_chat_templates_have_a_time_limit(reference, monkeypatch):
+    """A loop without an end is ended, in prompts of tasks and in generations."""
+    loop = "{% for i in range(99999) %}" * 2 + "{% endfor %}" * 2
+    for place in ("tasks.tokenizer", "models.gated"):
+        monkeypatch.setattr(f"broca.{place}.SECONDS", 0.3)
+    monkeypatch.setattr(reference.tokenizer, "chat_template", loop)
+    for render in (
+        partial(chatting(loop).chat, [USER]),
+        partial(reference.generate, "hi", chat=True),
+    ):
+        with pytest.raises(BadInput, match=r"the chat template of .* took more than 0\.3 s"):
+            render()
 
 
 def test_a_chat_template_says_the_given_date():

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from broca.components import Component, ComponentSet, components_in
 from broca.errors import BadInput, first_line
+from broca.limits import SECONDS, time_limit
 from broca.models.caches import Reread, whole_cache
 from broca.models.checkpoints import described_adapters, unwrapped
 from broca.models.gates import ActiveGates, GatePoint, Replacement, choose, kinds_of
@@ -304,7 +305,10 @@ class GatedModel:
             raise BadInput(f"model '{self.name}' has no chat template: leave out `chat`")
         if chat:
             said = [{"role": "user", "content": text}]
-            text = tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True)
+            with time_limit(SECONDS, f"the chat template of '{self.name}'"):
+                text = tokenizer.apply_chat_template(
+                    said, tokenize=False, add_generation_prompt=True
+                )
         prompt = list(tokenizer.encode(text, add_special_tokens=not chat))
         prompt = prompt or [end if first is None else first]
         if prompt == [None]:

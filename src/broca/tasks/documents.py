@@ -11,11 +11,10 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask
 
 from broca.errors import refused
-from broca.limits import time_limit
+from broca.limits import SECONDS, time_limit
 from broca.sources import code_digest
 from broca.tasks.items import Generation, LogLikelihood, Output, Request
 from broca.tasks.metrics import Metric, filters_of
-from broca.tasks.sandbox import SECONDS
 
 _RIGHT = 1.0 - 1e-9  # minimum score of a right answer
 

@@ -34,10 +34,7 @@ from jinja2 import Template
 from jinja2.sandbox import SandboxedEnvironment
 
 from broca.errors import BadInput
-from broca.limits import time_limit
-
-SECONDS = 10.0
-"""Time limit of a template, and of the filters of an answer."""
+from broca.limits import SECONDS, time_limit
 
 
 class _LimitedTemplate(Template):

@@ -30,6 +30,7 @@ from transformers import GenerationConfig
 from transformers.utils import chat_template_utils
 
 from broca.errors import BadInput, TaskUnusable, first_line
+from broca.limits import SECONDS, time_limit
 from broca.options import APPLIED_SETTINGS, REFUSED_SETTINGS, TaskOptions
 from broca.tasks.items import Request
 
@@ -206,7 +207,7 @@ class RequestTokenizer:
         ) from refused
 
     def _rendered(self, messages: Sequence[dict[str, Any]], *, add_generation_prompt: bool) -> str:
-        with _today(self._day):
+        with _today(self._day), time_limit(SECONDS, "the chat template of the tokenizer"):
             text = self._tokenizer.apply_chat_template(
                 messages, tokenize=False, add_generation_prompt=add_generation_prompt,
                 continue_final_message=not add_generation_prompt, **self._template_settings,
