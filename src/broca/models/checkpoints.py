@@ -22,7 +22,7 @@ from urllib.request import getproxies
 import huggingface_hub
 import torch
 from torch import Tensor, nn
-from transformers import AutoConfig, AutoTokenizer
+from transformers import AutoConfig, AutoTokenizer, PretrainedConfig
 from transformers.utils import find_adapter_config_file
 
 from broca.errors import (
@@ -366,6 +366,12 @@ class Checkpoint:
         if file is not None:
             passed["gguf_file"] = file
         config, gguf = _config(base, source, passed)
+        for kernel in filter(lambda name: "/" in name, _attention(config)):
+            raise BadInput(
+                f"model '{base}': its configuration names code of another repository for its "
+                f"attention ({first_line(kernel)}), which is never run: remove "
+                "`attn_implementation` from its config.json"
+            )
         return cls(base, source, adapters, passed, config, gguf)
 
     @property
@@ -390,6 +396,14 @@ class Checkpoint:
         own = [a.place for a in self.adapters if Path(a.place, "tokenizer_config.json").is_file()]
         options = self.options | ({"local_files_only": True} if own else {})
         return AutoTokenizer.from_pretrained([str(self.source), *own][-1], **options)
+
+
+def _attention(config: PretrainedConfig) -> Iterator[str]:
+    """Yields what computes the attention by a configuration and by those within it."""
+    yield str(getattr(config, "_attn_implementation", ""))
+    for part in vars(config).values():
+        if isinstance(part, PretrainedConfig):
+            yield from _attention(part)
 
 
 def _source(name: str) -> Path | str:
