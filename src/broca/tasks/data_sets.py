@@ -40,7 +40,7 @@ def read_data_set(
         TaskUnusable: The data set has no rows.
     """
     name = name.removeprefix(PREFIX)
-    rows, columns = _rows(name, fetch_urls)
+    rows, columns = _rows(name, fetch_urls, limit)
     first = list(islice(rows, limit))
     if not first:
         raise TaskUnusable(f"data set '{name}' has no rows")
@@ -62,7 +62,7 @@ def read_data_set(
     return Task(PREFIX + name, capability=name, examples=tuple(examples), kind="loglikelihood")
 
 
-def _rows(name: str, fetch_urls: bool) -> tuple[Iterable[Any], set[str]]:
+def _rows(name: str, fetch_urls: bool, limit: int | None) -> tuple[Iterable[Any], set[str]]:
     """Returns rows, with the names of labels in place of their numbers, and their columns."""
     import datasets
 
@@ -83,6 +83,7 @@ def _rows(name: str, fetch_urls: bool) -> tuple[Iterable[Any], set[str]]:
     try:
         with fetching(fetch_urls, f"data set '{name}'"):
             data = datasets.load_dataset(path, config, split="train")
+            rows = list(islice(data, limit))
     except BrocaError:
         raise
     except Exception as error:  # a data set may raise anything
@@ -98,6 +99,6 @@ def _rows(name: str, fetch_urls: bool) -> tuple[Iterable[Any], set[str]]:
     # a row without a label has None, or -1 for the last name
     named = (
         row | {name: of[-1 if row[name] is None else row[name]] for name, of in labels.items()}
-        for row in data
+        for row in rows
     )
-    return named if labels else data, set(data.column_names)
+    return named if labels else rows, set(data.column_names)

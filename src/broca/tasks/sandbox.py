@@ -30,6 +30,7 @@ from typing import Any, Literal
 import datasets
 import lm_eval.utils
 import yaml
+from datasets.features.features import require_decoding
 from jinja2 import Template
 from jinja2.sandbox import SandboxedEnvironment
 
@@ -64,6 +65,8 @@ lm_eval.utils.env = TEMPLATES
 def fetching(allowed: bool, what: str) -> Iterator[None]:
     """Refuses data at addresses within this context, unless they are allowed.
 
+    Columns of images and of other media, whose rows may be addresses, are left out.
+
     Raises:
         BadInput: An address is named.
     """
@@ -75,7 +78,11 @@ def fetching(allowed: bool, what: str) -> Iterator[None]:
             raise BadInput(
                 f"{what} fetches '{address}', which its file names: allow it with `fetch_urls`"
             )
-        return load(*args, **kwargs)
+        data = load(*args, **kwargs)
+        splits = data.values() if isinstance(data, dict) else [data]
+        kinds = {name: kind for split in splits for name, kind in (split.features or {}).items()}
+        media = [name for name, kind in kinds.items() if require_decoding(kind)]
+        return data.remove_columns(media) if media else data
 
     if not allowed:
         datasets.load_dataset = load_dataset
