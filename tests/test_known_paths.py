@@ -1,0 +1,41 @@
+"""Paths that only a file names are refused; what may be read may not run."""
+
+import pytest
+
+from broca.errors import BadInput
+from broca.known_paths import named_in, require_named
+
+
+@pytest.fixture
+def task_file(tmp_path, monkeypatch):
+    """A task file; this machine has no earlier commands."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    file = tmp_path / "of others" / "words.yaml"
+    file.parent.mkdir()
+    file.write_text("task: words")
+    return file
+
+
+@pytest.mark.parametrize("named", ["{0.parent}", "data:{0}", "{0.parent}/link.csv", "{0}/"])
+def test_a_file_that_may_be_read_does_not_run(task_file, named):
+    """Neither a folder above it nor its reading lets a task file run, in this call or a later."""
+    (task_file.parent / "link.csv").symlink_to(task_file)
+    for call in ([named.format(task_file)], [], [str(task_file.parent)]):
+        with named_in(call):
+            if call:
+                require_named(str(task_file.parent / "link.csv"))
+            with pytest.raises(BadInput, match="name it in `trust`"):
+                require_named(str(task_file), exactly=True)
+
+
+def test_a_task_file_that_a_call_named_runs_later(task_file):
+    """Its functions run in later calls, which need not name it; what lies beside it does not."""
+    beside = task_file.with_name("beside.yaml")
+    beside.write_text("task: beside")
+    for call in ([f"capitals, {task_file}"], [], [str(task_file.parent)]):
+        with named_in(call):
+            require_named(str(task_file), exactly=True)
+    with named_in([str(task_file.parent)]):
+        require_named(str(beside))
+    with named_in([]), pytest.raises(BadInput, match=f"names '{beside}'"):
+        require_named(str(beside))
