@@ -1,6 +1,9 @@
 """Paths that only a file names are refused; what may be read may not run."""
 
+from dataclasses import replace
+
 import pytest
+from results.samples import make_result
 
 from broca.errors import BadInput
 from broca.known_paths import named_in, require_named
@@ -26,6 +29,14 @@ def test_a_file_that_may_be_read_does_not_run(task_file, named):
                 require_named(str(task_file.parent / "link.csv"))
             with pytest.raises(BadInput, match="name it in `trust`"):
                 require_named(str(task_file), exactly=True)
+
+
+@pytest.mark.parametrize("exactly", [True, False])
+def test_a_result_grants_nothing(task_file, exactly):
+    """A result may have been read from a file of others: what it names is asked for."""
+    result = replace(make_result(), task=str(task_file))
+    with named_in([result]), pytest.raises(BadInput, match=f"names '{task_file}'"):
+        require_named(str(task_file), exactly=exactly)
 
 
 def test_a_task_file_that_a_call_named_runs_later(task_file):

@@ -27,6 +27,9 @@ _NAMED: ContextVar[set[tuple[Path, bool]] | None] = ContextVar("named", default=
 """The paths that the call of a verb names, to be read (False) and, if they are task files, to run
 (True); None outside of verbs, where Python code names them."""
 
+_KNOWN: set[tuple[Path, bool]] = set()
+"""What calls in this process have named, where their results may be used but no file be written."""
+
 
 def place_of(path: str | os.PathLike[str]) -> Path:
     """Returns the place that a path means, with the user's home for `~`.
@@ -84,7 +87,7 @@ def require_named(name: str, *, exactly: bool = False) -> None:
     named, place = _NAMED.get(), _existing(name)
     if place is None:
         return
-    known = str(place) in _remembered(exactly)
+    known = (place, exactly) in _KNOWN or str(place) in _remembered(exactly)
     if named is None or (place, exactly) in named:
         if not known:
             _remember(place, exactly)
@@ -106,8 +109,6 @@ def _paths(value: Any) -> Iterator[tuple[Path, bool]]:
                 yield place, False
                 if word.endswith((".yaml", ".yml")) and not word.startswith(PREFIX):
                     yield place, True
-    elif hasattr(value, "selected") and hasattr(value, "model"):
-        yield from _paths([value.model.name, *getattr(value, "tasks", ())])
 
 
 def _existing(name: str) -> Path | None:
@@ -131,7 +132,8 @@ def _remembered(runs: bool) -> set[str]:
 
 
 def _remember(place: Path, runs: bool) -> None:
-    """Adds a path to those of earlier calls; where nothing can be kept, it is asked for again."""
+    """Adds a path to those of earlier calls; where nothing is kept, later processes ask again."""
+    _KNOWN.add((place, runs))
     if "\n" in str(place):  # a line is a path
         return
     with suppress(OSError):
