@@ -1,6 +1,7 @@
 """Paths that only a file names are refused; what may be read may not run."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from results.samples import make_result
@@ -50,3 +51,14 @@ def test_a_task_file_that_a_call_named_runs_later(task_file):
         require_named(str(beside))
     with named_in([]), pytest.raises(BadInput, match=f"names '{beside}'"):
         require_named(str(beside))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\udcff"])
+def test_a_name_of_several_lines_forges_no_path(task_file, end):
+    """A path is one line of the list, whatever ends a line elsewhere; bytes are no error."""
+    for name in (f"{task_file.parent}/a{end}{task_file}", f"{task_file}{end}"):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).touch()
+        require_named(name)  # as code does
+    with named_in([]), pytest.raises(BadInput, match="name it in `trust`"):
+        require_named(str(task_file))

@@ -126,7 +126,7 @@ def _file(runs: bool) -> Path:
 
 def _remembered(runs: bool) -> set[str]:
     try:
-        return set(_file(runs).read_text().splitlines())
+        return set(_file(runs).read_bytes().decode().split("\n"))
     except (OSError, ValueError):
         return set()
 
@@ -134,9 +134,9 @@ def _remembered(runs: bool) -> set[str]:
 def _remember(place: Path, runs: bool) -> None:
     """Adds a path to those of earlier calls; where nothing is kept, later processes ask again."""
     _KNOWN.add((place, runs))
-    if "\n" in str(place):  # a line is a path
+    if str(place).splitlines() != [str(place)]:  # a line is a path
         return
-    with suppress(OSError):
+    with suppress(OSError, UnicodeEncodeError):
         _file(runs).parent.mkdir(parents=True, exist_ok=True)
-        with _file(runs).open("a") as file:
+        with _file(runs).open("a", encoding="utf-8", newline="\n") as file:
             file.write(f"{place}\n")
