@@ -8,10 +8,11 @@ import re
 import shlex
 import sqlite3
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import PackageNotFoundError, version
+from itertools import islice, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -58,6 +59,7 @@ TASKS = {"task", "tasks", "others", "same_skill", "wordings"}
 
 _JOURNALS = re.compile(r"journal\.sqlite(-wal|-shm|\.lock)?")
 _NAMES_FILE = re.compile(rf"\s*{PREFIX}(.+?)\s*|(.+\.py):\w+|{os.sep}.+")
+_MOST_FILES = 50_000  # a record may name any folder, as large as it likes
 _PACKAGES = ("broca", "torch", "transformers", "lm-eval", "datasets", "numpy", "scikit-learn")
 
 
@@ -330,7 +332,8 @@ def finished_files(folder: Path, verb: str, options: Options) -> tuple[Path, ...
     """Returns the files that the same command wrote if nothing that it read has changed, else none.
 
     Files are compared by size and time: those that the options name, those that a run among them
-    names, those of broca, and the result. Models and data of the hub count as unchanged.
+    names, those of broca, and the result. Models and data of the hub count as unchanged, and
+    so do files beyond the first 50,000.
     """
     entry = _finished(folder).get(verb)
     files = tuple(folder / name for name in entry.files) if entry else ()
@@ -357,15 +360,14 @@ def _stamps(folder: Path, options: Options, result: Path) -> dict[str, list[int]
             if run := _read(folder_of(name)):
                 named += _named(_placed(run.options, PLACES | TASKS))
     for place in map(Path, named):
-        results = [place / kind.FILE for kind in KINDS[:3] if (place / kind.FILE).is_file()]
+        results = [place / kind.FILE for kind in KINDS[:3] if os.path.isfile(place / kind.FILE)]
         places += results or [place]
-    files = {
-        file
-        for place in places
-        for file in ([place] if place.is_file() else place.rglob("*"))
-        if file.is_file() and "__pycache__" not in file.parts and not _JOURNALS.match(file.name)
-    }
-    stamps = {os.path.relpath(file, folder): file.stat() for file in sorted(files)}
+    stamps = {}
+    for file in sorted({*islice(_files(places), _MOST_FILES)}):
+        with suppress(OSError):  # what may not be read is left out
+            own = "__pycache__" not in file.parts and not _JOURNALS.match(file.name)
+            if own and file.is_file():
+                stamps[os.path.relpath(file, folder)] = file.stat()
     written = {FINISHED, NAME, *(kind.PAGE for kind in KINDS)}
     return {
         name: [stat.st_size, stat.st_mtime_ns]
@@ -374,15 +376,23 @@ def _stamps(folder: Path, options: Options, result: Path) -> dict[str, list[int]
     }
 
 
-def _named(value: Any) -> Iterator[str]:
-    """Yields every file or folder that a text within plain options names."""
-    if isinstance(value, str):
+def _files(places: Iterable[Path]) -> Iterator[Path]:
+    """Yields places, and every file under those that are folders."""
+    for place in places:
+        yield place
+        for folder, _, names in os.walk(place):  # which passes over what may not be read
+            yield from (Path(folder, name) for name in names)
+
+
+def _named(value: Any, option: str = "") -> Iterator[str]:
+    """Yields every file or folder that plain options name, by those options that name any."""
+    if isinstance(value, str) and option in PLACES | TASKS | {"reference"}:
         named = map(_NAMES_FILE.fullmatch, {value, *value.split(",")})
         places = (os.path.expanduser(match[match.lastindex or 0]) for match in named if match)
         yield from (os.path.abspath(place) for place in places if os.path.exists(place))
     elif isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _named(inner)
+        for name, inner in value.items() if isinstance(value, dict) else zip(repeat(option), value):
+            yield from _named(inner, name)
 
 
 def _placed(options: Any, names: Collection[str] = (*PLACES, "task")) -> Any:
