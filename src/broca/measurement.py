@@ -68,22 +68,16 @@ class Plan:
     def part(self, rows: Bools | Ints) -> Plan:
         """Returns some rows of the plan, with their masks."""
         used, mask_index = np.unique(self.mask_index[rows], return_inverse=True)
-        return replace(
-            self,
-            masks=self.masks[used],
-            mask_index=mask_index.astype(np.intp),
-            item_index=self.item_index[rows],
-        )
+        masks, mask_index = self.masks[used], mask_index.astype(np.intp)
+        items = self.item_index[rows]
+        return replace(self, masks=masks, mask_index=mask_index, item_index=items)
 
     @classmethod
     def crossed(cls, masks: Bools, items: Ints, *, response: Response | None = None) -> Plan:
         """Returns the plan of every mask on every item: `masks x items` rows, mask by mask."""
-        return cls(
-            masks,
-            np.repeat(np.arange(len(masks)), len(items)),
-            np.tile(np.asarray(items, dtype=np.intp), len(masks)),
-            response=response,
-        )
+        mask_index = np.repeat(np.arange(len(masks)), len(items))
+        item_index = np.tile(np.asarray(items, dtype=np.intp), len(masks))
+        return cls(masks, mask_index, item_index, response=response)
 
 
 @dataclass(frozen=True)

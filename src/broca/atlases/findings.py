@@ -145,24 +145,20 @@ def find(
         means = matrix.effects[:, list(chosen)].mean(axis=1)
         return {tasks[row]: float(means[row]) for row in rows}
 
+    everywhere = []
+    for column in universal(matrix):
+        effect = float(matrix.effects[usable, column].mean())
+        hurts = tuple(tasks[row] for row in rows if matrix.hurts[row, column])
+        part = UniversalComponent(components[column], effect, hurts, on_every_task([column]))
+        everywhere.append(part)
+    selections = tuple(_selection(matrix, row, tasks, components, k) for row in rows)
+    clusters = tuple(
+        Cluster(tuple(components[column] for column in members), on_every_task(members))
+        for members in by_component
+    )
+    task_clusters = tuple(tuple(tasks[row] for row in members) for members in by_task)
     return Findings(
-        rows=tuple(rows),
-        columns=tuple(columns),
-        universal=tuple(
-            UniversalComponent(
-                name=components[column],
-                effect=float(matrix.effects[usable, column].mean()),
-                hurts=tuple(tasks[row] for row in rows if matrix.hurts[row, column]),
-                effects=on_every_task([column]),
-            )
-            for column in universal(matrix)
-        ),
-        selections=tuple(_selection(matrix, row, tasks, components, k) for row in rows),
-        clusters=tuple(
-            Cluster(tuple(components[column] for column in members), on_every_task(members))
-            for members in by_component
-        ),
-        task_clusters=tuple(tuple(tasks[row] for row in members) for members in by_task),
+        tuple(rows), tuple(columns), tuple(everywhere), selections, clusters, task_clusters
     )
 
 
@@ -203,11 +199,8 @@ def _selection(
     They hurt the task and cost it significantly at least `LEAST` more than the others, corrected
     over all components. A task that the intact model cannot do has no selection.
     """
-    controls = [
-        row
-        for row, capability in enumerate(matrix.capabilities)
-        if matrix.usable[row] and capability != matrix.capabilities[task]
-    ]
+    others = np.array(matrix.capabilities) != matrix.capabilities[task]
+    controls = np.flatnonzero(matrix.usable & others).tolist()
     contrast, resampled = matrix.effects[task], matrix.resampled[:, task]
     bounds = np.stack(interval(matrix.effects[task], resampled), axis=1).tolist()
     if controls:
@@ -226,18 +219,12 @@ def _selection(
     elif not selected:
         beyond = "more than it costs the others" if controls else "or more"
         reason = f"no component significantly costs the task {LEAST:g} {beyond}"
-    return Selection(
-        task=tasks[task],
-        controls=tuple(tasks[control] for control in controls),
-        components=tuple(
-            SelectedComponent(
-                name=components[column],
-                effect=float(matrix.effects[task, column]),
-                ci=tuple(bounds[column]),
-                contrast=float(contrast[column]),
-                contrast_ci=tuple(contrast_bounds[column]),
-            )
-            for column in selected
-        ),
-        reason=reason,
-    )
+    parts = tuple(
+        SelectedComponent(
+            name=components[column],
+            effect=float(matrix.effects[task, column]), ci=tuple(bounds[column]),
+            contrast=float(contrast[column]), contrast_ci=tuple(contrast_bounds[column]),
+        )
+        for column in selected
+    )  # fmt: skip
+    return Selection(tasks[task], tuple(tasks[control] for control in controls), parts, reason)

@@ -22,24 +22,15 @@ def make_app(name: str, text: str, menus: Mapping[str, Sequence[Callable[..., No
             and the first paragraph of its docstring is the help.
     """
     app = App(
-        name=name,
-        help=text,
-        help_format="plaintext",
-        help_formatter=Layout(),
+        name=name, help=text, help_format="plaintext", help_formatter=Layout(),
         default_parameter=Parameter(
-            negative_bool=(),
-            negative_iterable=(),
-            show_choices=False,
-            allow_leading_hyphen=True,
-            allow_repeating=True,
+            negative_bool=(), negative_iterable=(), show_choices=False,
+            allow_leading_hyphen=True, allow_repeating=True,
         ),
-        group_arguments=ARGUMENTS,
-        group_parameters=_OPTIONS,
+        group_arguments=ARGUMENTS, group_parameters=_OPTIONS,
         group_commands=Group("General", sort_key=100),
-        result_action="return_value",
-        suppress_keyboard_interrupt=False,
-        verbose=False,
-    )
+        result_action="return_value", suppress_keyboard_interrupt=False, verbose=False,
+    )  # fmt: skip
     for number, (heading, commands) in enumerate(menus.items()):
         group = Group(heading, sort_key=number)
         for order, command in enumerate(commands):

@@ -172,23 +172,15 @@ class Collection:
                 ComparedModel(subject.label, self.models[subject.label].info, subject.revision)
                 for subject in self.subjects
             ),
-            tasks=tuple(first.changes),
-            components=self.components,
+            tasks=tuple(first.changes), components=self.components,
             ablation=AblationInfo(ablation.kind, ablation.scale),
-            response=design.response,
-            seed=self.seed,
-            level=level,
-            rows=len(design.masks),
+            response=design.response, seed=self.seed, level=level, rows=len(design.masks),
             items={name: len(np.unique(drawn)) for name, drawn in design.items.items()},
             report_items={name: len(places) for name, places in first.trial.places.items()},
-            mask_size=design.size,
-            effects=tuple(effects),
-            differences=tuple(differences),
-            selections=self.selections,
-            scores=self.scores(level),
-            carries=self.carries(level),
+            mask_size=design.size, effects=tuple(effects), differences=tuple(differences),
+            selections=self.selections, scores=self.scores(level), carries=self.carries(level),
             notes=tuple(dict.fromkeys(self.notes)),
-        )
+        )  # fmt: skip
 
     def _evidence(self, measured: Measured, level: float) -> Evidence:
         """Returns the evidence of a model on its report items, without each selection."""

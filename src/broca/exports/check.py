@@ -147,14 +147,10 @@ def answers(
     logits = model(input_ids=right.to(device), use_cache=False).logits
     with greedy(model):
         output = model.generate(
-            input_ids=left,
-            attention_mask=attention,
-            max_new_tokens=new_tokens,
-            min_new_tokens=new_tokens,
-            pad_token_id=0,
-            output_logits=True,
-            return_dict_in_generate=True,
-        )
+            input_ids=left, attention_mask=attention, pad_token_id=0,
+            max_new_tokens=new_tokens, min_new_tokens=new_tokens,
+            output_logits=True, return_dict_in_generate=True,
+        )  # fmt: skip
     read = logits.float().log_softmax(-1).cpu()
     return PromptAnswers(
         torch.cat([read[row, : len(prompt)] for row, prompt in enumerate(prompts)]),
@@ -194,14 +190,10 @@ def compare_answers(
             "were written, and please report the architecture"
         )
     libraries = ("transformers", "peft") if form == "adapter" else ("transformers",)
-    return ReloadCheck(
-        libraries={name: version(name) for name in libraries},
-        prompts=len(ablated.tokens),
-        tokens=ablated.tokens.shape[1],
-        difference=worst,
-        tolerance=tolerance,
-        same_continuations=int(same.all(dim=1).sum()),
-    )
+    versions = {name: version(name) for name in libraries}
+    prompts, tokens = ablated.tokens.shape
+    same_continuations = int(same.all(dim=1).sum())
+    return ReloadCheck(versions, prompts, tokens, worst, tolerance, same_continuations)
 
 
 def ablated_score(
@@ -226,11 +218,9 @@ def ablated_score(
             f"`check` compares the score of one task, and '{benchmark.name}' is a group: name one "
             f"of {', '.join(benchmark.task_names[:3])}, ... in `task`"
         )
-    run = opened.on(
-        whole_tasks({name: benchmark}),
-        ablation=Ablation(scale=scale),
-        settings={"measures": name, "checks": list(names)},
-    )
+    settings = {"measures": name, "checks": list(names)}
+    tasks, ablation = whole_tasks({name: benchmark}), Ablation(scale=scale)
+    run = opened.on(tasks, ablation=ablation, settings=settings)
     scores = run.scores(opened.model.components.columns(names))
     run.finish()
     return benchmark, scores[name]
@@ -270,23 +260,15 @@ def compare_scores(
     with as_in_harness(), redirect_stderr(StringIO()):  # it draws bars that cannot be switched off
         results = simple_evaluate(
             HFLM(
-                pretrained=model,
-                tokenizer=tokenizer,
-                batch_size=8,
-                max_length=options.max_length,
+                pretrained=model, tokenizer=tokenizer, batch_size=8, max_length=options.max_length,
                 chat_template_args=options.template_settings,
             ),
-            tasks=[task],
+            tasks=[task], num_fewshot=options.num_fewshot, limit=options.limit,
             task_manager=TaskManager(include_defaults=False),  # which would take seconds
-            num_fewshot=options.num_fewshot,
-            limit=options.limit,
-            apply_chat_template=options.chat_template,
-            system_instruction=options.system_prompt,
+            apply_chat_template=options.chat_template, system_instruction=options.system_prompt,
             fewshot_as_multiturn=options.fewshot_as_multiturn and options.chat_template,
-            bootstrap_iters=0,
-            log_samples=False,
-            torch_random_seed=None,
-        )
+            bootstrap_iters=0, log_samples=False, torch_random_seed=None,
+        )  # fmt: skip
     name, _, filtered = benchmark.metric.partition(",")
     hf = float(results["results"][task.task_name][f"{name},{filtered or 'none'}"])
     allowed = 1e-4 if dtype in ("float32", "float64") else 0.02

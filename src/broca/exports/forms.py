@@ -112,20 +112,15 @@ def write_adapter(
                 "use `kind` weights"
             )
     require_peft().IA3Config(
-        base_model_name_or_path=base,
-        revision=revision,
-        task_type="CAUSAL_LM",
-        inference_mode=True,
-        target_modules=sorted(paths),
+        base_model_name_or_path=base, revision=revision, task_type="CAUSAL_LM",
+        inference_mode=True, target_modules=sorted(paths),
         feedforward_modules=sorted(one.path for one in factors if one.side == "input"),
         fan_in_fan_out=any(is_transposed(one.module) for one in factors),
-    ).save_pretrained(str(folder))
-    vectors = {
-        f"base_model.model.{one.path}.ia3_l": (
-            one.values[None] if one.side == "input" else one.values[:, None]
-        )
-        for one in factors
-    }
+    ).save_pretrained(str(folder))  # fmt: skip
+    vectors = {}
+    for one in factors:
+        vector = one.values[None] if one.side == "input" else one.values[:, None]
+        vectors[f"base_model.model.{one.path}.ia3_l"] = vector
     save_file(vectors, folder / VECTORS, metadata={"format": "pt"})
 
 
@@ -238,11 +233,7 @@ def head_list(model: GatedModel, components: Sequence[str], scale: float) -> dic
         start = head * projection.head_dim
         slices.setdefault(projection.entrance.path, []).append([start, start + projection.head_dim])
     return {
-        "model": model.name,
-        "architecture": model.architecture,
-        "fingerprint": model.fingerprint,
-        "scale": scale,
-        "heads": [list(pair) for pair in sorted(heads)],
-        "slices": slices,
-        "snippets": SNIPPETS,
-    }
+        "model": model.name, "architecture": model.architecture,
+        "fingerprint": model.fingerprint, "scale": scale,
+        "heads": [list(pair) for pair in sorted(heads)], "slices": slices, "snippets": SNIPPETS,
+    }  # fmt: skip

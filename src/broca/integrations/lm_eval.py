@@ -144,11 +144,9 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
     def get_model_info(self) -> dict[str, Any]:
         """Returns the description of the model in lm-eval's results."""
         return {
-            "model_dtype": self._gated.dtype,
-            "model_fingerprint": self._gated.fingerprint,
-            "ablated": list(self.ablated),
-            "gate": self._gate,
-        }
+            "model_dtype": self._gated.dtype, "model_fingerprint": self._gated.fingerprint,
+            "ablated": list(self.ablated), "gate": self._gate,
+        }  # fmt: skip
 
     def set_cache_hook(self, cache_hook: Any) -> None:
         """Separates ablations in lm-eval's cache of answers.

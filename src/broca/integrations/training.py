@@ -116,12 +116,9 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         tokenizer = self._tokenizer or processing_class
         if tokenizer is None:
             raise BadInput("the trainer has no `processing_class`: give the callback a `tokenizer`")
-        return GatedModel.wrap(
-            getattr(model, "module", model),  # the model within DataParallel
-            tokenizer,
-            name="training",
-            components=self._options.model_options.components,
-        )
+        model = getattr(model, "module", model)  # the model within DataParallel
+        components = self._options.model_options.components
+        return GatedModel.wrap(model, tokenizer, name="training", components=components)
 
     def _measure(self, state: Any, **arguments: Any) -> None:
         if not state.is_world_process_zero:
@@ -140,11 +137,9 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
                 self._task, others=self._others, items=_LOCATED, seed=self._seed,
                 limit=self._limit, searched="task",
             )  # fmt: skip
-            run = opened.on(
-                tasks,
-                ablation=Ablation(scale=self._options.ablation_options.scale),
-                settings={"measures": tasks.task, "verb": "training"},
-            )
+            ablation = Ablation(scale=self._options.ablation_options.scale)
+            settings = {"measures": tasks.task, "verb": "training"}
+            run = opened.on(tasks, ablation=ablation, settings=settings)
             before = run.scores(())
             after = run.scores(model.components.columns(self._heads))
             run.finish()

@@ -205,18 +205,15 @@ class Attributor:
             )
         require_finite(logits, positions)
         chosen = torch.softmax(logits.float(), -1).gather(-1, answers[..., None].to(logits.device))
+        neurons = {
+            block.layer: activations[block.layer].reshape(*tokens.shape, block.width)
+            for block in self._blocks
+        }
         return _Read(
-            tokens=tokens,
-            answers=answers,
-            context=context,
+            tokens=tokens, answers=answers, context=context,
             cache=cache if sharing.prefixes and is_plain(cache) else None,
-            hidden=inputs if sharing.layers else {},
-            neurons={
-                block.layer: activations[block.layer].reshape(*tokens.shape, block.width)
-                for block in self._blocks
-            },
-            probability=chosen[..., 0],
-        )
+            hidden=inputs if sharing.layers else {}, neurons=neurons, probability=chosen[..., 0],
+        )  # fmt: skip
 
     def _integrate(
         self, read: _Read, last: int, block: NeuronBlock, activation: Tensor

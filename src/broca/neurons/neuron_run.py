@@ -188,12 +188,10 @@ class NeuronRun:
         depth, blocks = self.neurons.model.structure.layers, self.neurons.blocks
         # a step runs through the layers from the block upward
         steps = 3 * len(alphas) * sum((depth - block.layer) / depth for block in blocks)
-        observations = [
-            IntegratedGradients(
-                gold, alphas, length=len(gold.context) + round(steps * len(gold.continuation))
-            )
-            for gold in self.golds(places)
-        ]
+        observations = []
+        for gold in self.golds(places):
+            length = len(gold.context) + round(steps * len(gold.continuation))
+            observations.append(IntegratedGradients(gold, alphas, length=length))
         return ItemScores.of(self.run.observe(observations))
 
     def scaled(self, places: Ints, sets: Sequence[Columns], factor: float = 0.0) -> Responses:
@@ -245,24 +243,18 @@ class NeuronRun:
         )
         error = None if items is None else float(items.residual.mean())
         nothing = () if len(columns) else ("no neuron stands out: lower `sigma` or give `count`",)
+        layers = neurons.layers[columns]
         return NeuronSet(
-            model=neurons.info(),
-            task=task,
-            capability=self.benchmark(task).capability,
-            method=method,
-            settings=self.ended(),
-            items=len(self.places(task)),
+            model=neurons.info(), task=task, capability=self.benchmark(task).capability,
+            method=method, settings=self.ended(), items=len(self.places(task)),
             probability=None if items is None else float(items.probability.mean()),
             residual=None if error is None or np.isnan(error) else error,
             selected=tuple(map(LocatedNeuron, neurons.names(best_first), *facts)),
-            by_layer={
-                str(block.layer): int((neurons.layers[columns] == block.layer).sum())
-                for block in neurons.blocks
-            },
+            by_layer={str(own.layer): int((layers == own.layer).sum()) for own in neurons.blocks},
             share_of_neurons=len(columns) / len(neurons),
             share_of_parameters=neurons.parameters_of(columns) / neurons.parameters,
             notes=(*self.notes(), *nothing),
-        )
+        )  # fmt: skip
 
     def ended(self) -> dict[str, Any]:
         """Ends the run, and returns its settings."""

@@ -269,12 +269,10 @@ def mean_grid(atlas: Atlas) -> Figure:
     grid = ComponentGrid(
         _means(atlas),
         f"effect of ablating it on {atlas.response}, mean over tasks",
-        model=atlas.model,
-        selected=tuple(_selected(atlas)),
+        model=atlas.model, selected=tuple(_selected(atlas)),
         universal=tuple(part.name for part in atlas.universal),
-        framed="a task needs it beyond the others",
-        span=_span(atlas),
-    )
+        framed="a task needs it beyond the others", span=_span(atlas),
+    )  # fmt: skip
     caption = "Each cell is a component of the model: layers from top to bottom."
     return Figure("components", caption, grid)
 
@@ -288,14 +286,10 @@ def matrix_figure(atlas: Atlas) -> Figure:
         for part in line.components
         if part.name in names
     )
-    chart = Matrix(
-        tuple(task.name for task in atlas.tasks),
-        names,
-        tuple(row[:MOST_COLUMNS] for row in atlas.effects),
-        _span(atlas),
-        f"effect of ablating it on {atlas.response}",
-        framed=framed,
-    )
+    tasks = tuple(task.name for task in atlas.tasks)
+    effects = tuple(row[:MOST_COLUMNS] for row in atlas.effects)
+    label = f"effect of ablating it on {atlas.response}"
+    chart = Matrix(tasks, names, effects, _span(atlas), label, framed=framed)
     caption = (
         "Similar rows and columns are next to each other; components without a significant effect "
         "come last."

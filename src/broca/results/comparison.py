@@ -280,11 +280,9 @@ def difference_map(comparison: Comparison, change: TaskDifferences) -> Figure:
     grid = ComponentGrid(
         dict(zip(comparison.components, change.differences, strict=True)),
         f"difference of effects on {comparison.response} of {change.task}",
-        model=comparison.models[0].model,
-        selected=change.changed,
-        framed="changed",
-        meanings=("needed more", "needed less"),
-    )
+        model=comparison.models[0].model, selected=change.changed,
+        framed="changed", meanings=("needed more", "needed less"),
+    )  # fmt: skip
     caption = (
         f"Effects on {change.task} in {change.model} minus those in {comparison.models[0].label}: "
         "components below zero are needed more than in the first model."

@@ -219,16 +219,12 @@ class JournalContents(Result, file="journal.json", verb="broca journal"):
         """Returns a line for each run: what it did, its seed, rows, tokens and end."""
         return [
             {
-                "run": run.id,
-                "task": run.subject,
-                "method": run.procedure,
+                "run": run.id, "task": run.subject, "method": run.procedure,
                 "seed": run.settings.get("seed"),
-                "rows": run.rows,
-                "tokens": run.tokens,
-                "finished": run.finished,
+                "rows": run.rows, "tokens": run.tokens, "finished": run.finished,
             }
             for run in self.runs
-        ]
+        ]  # fmt: skip
 
 
 class Reproduction(Result, verb="broca reproduce", kw_only=False):

@@ -294,12 +294,8 @@ class Run:
         components = components_digest(self.model.components.names).hex()
         reading = TextReading(components, tuple(sorted(columns)), self.ablation.scale, sequences)
         ((before, after, divergence),) = self.observe([reading])
-        return TextChange(
-            tokens=sum(len(tokens) - 1 for tokens in sequences),
-            before=float(np.exp(before)),
-            after=float(np.exp(after)),
-            divergence=float(divergence),
-        )
+        count = sum(len(tokens) - 1 for tokens in sequences)
+        return TextChange(count, float(np.exp(before)), float(np.exp(after)), float(divergence))
 
     @property
     def search_rows(self) -> int:
@@ -347,15 +343,11 @@ class Run:
         count = sum(len(tokens) for _, tokens in self._donor_sequences)
         donors = b"".join([b"%d" % count, *(self._digests[place] for place in self.donors)])
         return Condition(
-            weights=self.model.identity,
-            tokenizer=tokenizer_digest(self.model.tokenizer),
-            dtype=self.model.dtype,
-            ablation=ablation.kind,
-            scale=ablation.scale,
+            weights=self.model.identity, tokenizer=tokenizer_digest(self.model.tokenizer),
+            dtype=self.model.dtype, ablation=ablation.kind, scale=ablation.scale,
             seed=ablation.seed if ablation.draws_donors else 0,
-            donors=_digest(donors).hex() if ablation.needs_donors else "",
-            response="accuracy",
-        )
+            donors=_digest(donors).hex() if ablation.needs_donors else "", response="accuracy",
+        )  # fmt: skip
 
     def stand_ins(self, points: Sequence[GatePoint] | None = None) -> dict[GatePoint, Tensor]:
         """Returns the activations that replace those of ablated components, by gate point.
@@ -447,13 +439,10 @@ class Run:
         condition, benchmarks = self.condition, self.tasks.benchmarks
         tasks = {name: definition_digest(benchmark).hex() for name, benchmark in benchmarks.items()}
         return {
-            "run": self._identity.hex(),
-            "weights": condition.weights,
-            "tokenizer": condition.tokenizer,
-            "dtype": condition.dtype,
-            "tasks": tasks,
-            "items": _digest(b"".join(self._digests)).hex(),
-        }
+            "run": self._identity.hex(), "weights": condition.weights,
+            "tokenizer": condition.tokenizer, "dtype": condition.dtype,
+            "tasks": tasks, "items": _digest(b"".join(self._digests)).hex(),
+        }  # fmt: skip
 
 
 def tokens_of(item: Item) -> int:

@@ -157,12 +157,9 @@ def repeat(
         stage="searching again, on other items",
     )  # fmt: skip
     again.finish()
-    return Repeat(
-        seed=seed,
-        selected=tuple(run.model.components.names[column] for column in ranking.selected),
-        answer=None if ranking.answer is None else ranking.answer.says,
-        rows=again.search_rows,
-    )
+    selected = tuple(run.model.components.names[column] for column in ranking.selected)
+    answer = None if ranking.answer is None else ranking.answer.says
+    return Repeat(seed=seed, selected=selected, answer=answer, rows=again.search_rows)
 
 
 def alternative(
@@ -249,17 +246,12 @@ def problem_of(
     )
     given = options.response if isinstance(options, SearchOptions) else None
     return Problem(
-        components=len(model.components),
-        items=task.items,
-        k=options.k,
-        rows=options.rows,
-        seed=seed,
-        confirm=task.confirm,
-        others=tuple(others),
+        components=len(model.components), items=task.items, k=options.k, rows=options.rows,
+        seed=seed, confirm=task.confirm, others=tuple(others),
         continuous=continuous and given is None,
         differentiable=continuous and model.differentiable,
         **shared_tokens([tasks.bank[position][1] for position in task.items]),
-    )
+    )  # fmt: skip
 
 
 def search_rows(model: GatedModel, tasks: TaskSet, method: str, options: SearchOptions) -> int:

@@ -59,12 +59,9 @@ class Coar:
             np.linalg.lstsq(np.hstack([constant, table]), y, rcond=None)[0][1:]
             for table, y in zip(tables, responses, strict=True)
         ]
-        return Ranking.of_samples(
-            coefficients,
-            problem.k,
-            reason="the regressions give no component a coefficient that is significantly negative",
-            options={"items": len(items), "masks": count, "share": self.share},
-        )
+        reason = "the regressions give no component a coefficient that is significantly negative"
+        options = {"items": len(items), "masks": count, "share": self.share}
+        return Ranking.of_samples(coefficients, problem.k, reason=reason, options=options)
 
 
 METHOD = Method(

@@ -127,11 +127,8 @@ class CompressedSensing:
         every = np.vstack([designs.intact(problem.components), masks])
         means = (yield Plan.crossed(every, problem.items)).mask_means()
         baseline = float(means[0]) if self.intercept == "baseline" else None
-        options = {
-            "items": len(problem.items),
-            "sparsity": self._share(problem),
-            "intercept": self.intercept,
-        }
+        items, share = len(problem.items), self._share(problem)
+        options = {"items": items, "sparsity": share, "intercept": self.intercept}
         return rank_by_regression(
             problem, masks, means[1:], self.recovery, options,
             baseline=baseline, resamples=self.resamples,
@@ -221,13 +218,10 @@ class Tuned:
         size, count = best
         masks, means = measured[size]
         options = {
-            "items": len(items),
-            "sparsity": size / components,
-            "design": self.design,
-            "settings": len(selections),
-            "selections": len(sets),
+            "items": len(items), "sparsity": size / components, "design": self.design,
+            "settings": len(selections), "selections": len(sets),
             "joint_drop": float(intact - scores[selections[best]]),
-        }
+        }  # fmt: skip
         return rank_by_regression(
             problem, masks[:count], means[:count], self.recovery, options, resamples=self.resamples
         )

@@ -98,11 +98,9 @@ class FreshMasks:
         masks = np.vstack([piloted[size], masks])
         changes = np.concatenate([-lost[size].mean(axis=1), means])
         options = {
-            "items": len(items),
-            "sparsity": size / components,
-            "items_per_mask": per_mask,
-            "response": response,
-        }
+            "items": len(items), "sparsity": size / components,
+            "items_per_mask": per_mask, "response": response,
+        }  # fmt: skip
         return rank_by_regression(
             problem, masks, changes, self.recovery, options, resamples=self.resamples
         )

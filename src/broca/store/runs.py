@@ -54,19 +54,13 @@ def read_runs(journal: Journal) -> list[JournalRun]:
         tokens[batch.run] += batch.tokens
     return [
         JournalRun(
-            id=run.id,
-            digest=run.digest.hex(),
-            settings=json.loads(run.settings),
-            search=json.loads(run.search),
-            process=run.process,
-            finished=run.finished,
-            rows=rows[run.id],
-            tokens=tokens[run.id],
-            components=len(journal.names(run.components)),
-            items=len(run.items) // 8,
+            id=run.id, digest=run.digest.hex(), settings=json.loads(run.settings),
+            search=json.loads(run.search), process=run.process, finished=run.finished,
+            rows=rows[run.id], tokens=tokens[run.id],
+            components=len(journal.names(run.components)), items=len(run.items) // 8,
         )
         for run in journal.lines("runs")
-    ]
+    ]  # fmt: skip
 
 
 def find_run(journal: Journal, digest: str | None = None) -> JournalRun:

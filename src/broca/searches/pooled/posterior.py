@@ -64,13 +64,8 @@ class RowSums:
         np.add.at(sums, place, scores)
         together, apart = np.square(sums).sum(), np.square(scores).sum()
         effect = float(together / apart) if apart > 0 else 1.0
-        return cls(
-            gram,
-            described.T @ responses,
-            float(responses @ responses),
-            len(responses),
-            max(1.0, effect),
-        )
+        products, squares = described.T @ responses, float(responses @ responses)
+        return cls(gram, products, squares, len(responses), max(1.0, effect))
 
     def residual(self, coefficients: Floats) -> float:
         """Returns the residual sum of squares of coefficients."""

@@ -167,11 +167,9 @@ class Pooled:
             columns = np.sort(steepest[:number])
         _, lost = yield from pilot(
             lambda masks: measurer.each_on_one(_among(columns, masks, problem), 0, "items"),
-            len(columns),
-            masks=min(MOST_MASKS, max(1, budget // 100)),
-            rng=measurer.rng,
-            intact=measurer.intact_level,
-        )
+            len(columns), masks=min(MOST_MASKS, max(1, budget // 100)),
+            rng=measurer.rng, intact=measurer.intact_level,
+        )  # fmt: skip
         measurer.losses.clear()  # masks of any size give little evidence about small sets
         size = growing_size(lost, measurer.intact_level)
         search = _Search(self, measurer, size, columns, steepest)
@@ -485,9 +483,8 @@ class _Search:
         others[columns] = -drawn.mean(axis=0)
         frequency, half = beliefs.propose(_DRAWS).mean(axis=0), strategy.least / 2
         needed[columns] = (drawn >= half).mean(axis=0) >= _OFTEN
-        if len(
-            shown := beliefs.by_rows_of("others")
-        ):  # what rows do not tell apart counts as theirs
+        shown = beliefs.by_rows_of("others")
+        if len(shown):  # what rows do not tell apart counts as theirs
             needed[columns] &= (shown >= half).mean(axis=0) >= 0.5
         contrast = np.argsort(effects - measurer.weight * others, kind="stable")
         inside = (outcome.members & outcome.is_finding)[contrast]
@@ -495,31 +492,20 @@ class _Search:
         universal = np.argsort(others, kind="stable")
         universal = universal[needed[universal] & ~np.isin(universal, selected)]
         options = {
-            "rows": measurer.rows,
-            **asdict(strategy),
-            "share": self._size / len(self._columns),
-            "response": measurer.response,
-            "worth": outcome.worth,
-            "worth_error": outcome.error,
-            "bound": outcome.bound,
-            "joint_loss": outcome.joint,
-        }
+            "rows": measurer.rows, **asdict(strategy), "share": self._size / len(self._columns),
+            "response": measurer.response, "worth": outcome.worth, "worth_error": outcome.error,
+            "bound": outcome.bound, "joint_loss": outcome.joint,
+        }  # fmt: skip
         masks, losses = self._screened.masks, self._screened.losses
         lasso = make_recovery("non-positive")
         return Ranking(
-            effects,
-            (*selected, *contrast[~inside].tolist()),
-            selected,
-            outcome.reason,
-            options,
+            effects, (*selected, *contrast[~inside].tolist()), selected, outcome.reason, options,
             intervals=np.stack([effects - halves, effects + halves], axis=1),
-            frequency=frequency,
-            others=others,
-            universal=tuple(universal.tolist()),
+            frequency=frequency, others=others, universal=tuple(universal.tolist()),
             notes=(self._searched,) if self._few else (),
             additivity=additivity(masks, -losses, lasso, seed=measurer.problem.seed),
             answer=outcome.answer,
-        )
+        )  # fmt: skip
 
 
 def _certain_of_all(number: int) -> float:
