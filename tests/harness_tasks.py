@@ -46,11 +46,9 @@ def write_tasks(folder: Path) -> Path:
         choices = [" ".join(rng.choices(WORDS, k=rng.randint(1, 4))) for _ in range(4)]
         return {
             "question": f"{number} {' '.join(rng.choices(WORDS, k=2))}",
-            "answer": rng.choice(WORDS),
-            "choices": choices,
-            "label": rng.randrange(4),
+            "answer": rng.choice(WORDS), "choices": choices, "label": rng.randrange(4),
             "text": " ".join(rng.choices(WORDS, k=rng.randint(1, 160))),
-        }
+        }  # fmt: skip
 
     for name, count in (("train", 12), ("test", 24), ("few", 10)):
         lines = (json.dumps(document(number)) for number in range(count))

@@ -58,51 +58,37 @@ def _humaneval(split: str, row: int) -> dict:
 
 
 def _hellaswag(split: str, row: int) -> dict:
+    place = WORDS[row]
     return {
-        "activity_label": f"Visiting a {WORDS[row]}",
-        "ctx_a": f"A man walks to the {WORDS[row]}.",
-        "ctx_b": "he",
-        "endings": [
-            f"{verb} at the {WORDS[row]}." for verb in ("sits down", "eats", "looks", "is")
-        ],
-        "label": str(row % 4),
-    }
+        "activity_label": f"Visiting a {place}", "ctx_a": f"A man walks to the {place}.",
+        "ctx_b": "he", "label": str(row % 4),
+        "endings": [f"{verb} at the {place}." for verb in ("sits down", "eats", "looks", "is")],
+    }  # fmt: skip
 
 
 def _boolq(split: str, row: int) -> dict:
-    return {
-        "question": f"does the {WORDS[row]} grow in the north",
-        "passage": f"The {WORDS[row]} is found in the {'north' if row % 2 else 'south'}.",
-        "label": row % 2,
-    }
+    passage = f"The {WORDS[row]} is found in the {'north' if row % 2 else 'south'}."
+    question = f"does the {WORDS[row]} grow in the north"
+    return {"question": question, "passage": passage, "label": row % 2}
 
 
 def _arc(split: str, row: int) -> dict:
     names = ("A", "B", "C", "D") if row % 3 else ("1", "2", "3", "4")
-    return {
-        "question": f"Which of these is a {WORDS[row]}?",
-        "choices": {
-            "text": [WORDS[(row + n) % 10] + " tree" * ((n + row // 2) % 4) for n in range(4)],
-            "label": list(names),
-        },
-        "answerKey": names[(3 * row + 1) % 4],
-    }
+    texts = [WORDS[(row + n) % 10] + " tree" * ((n + row // 2) % 4) for n in range(4)]
+    question, choices = f"Which of these is a {WORDS[row]}?", {"text": texts, "label": list(names)}
+    return {"question": question, "choices": choices, "answerKey": names[(3 * row + 1) % 4]}
 
 
 def _mmlu(split: str, row: int) -> dict:
-    return {
-        "question": f"Which word comes after {WORDS[row]}?",
-        "choices": [WORDS[(row + n + 1) % len(WORDS)] for n in range(4)],
-        "answer": row % 4,
-    }
+    choices = [WORDS[(row + n + 1) % len(WORDS)] for n in range(4)]
+    question = f"Which word comes after {WORDS[row]}?"
+    return {"question": question, "choices": choices, "answer": row % 4}
 
 
 def _wmdp(split: str, row: int) -> dict:
-    return {
-        "answer": (row + 1) % 4,
-        "question": f"What is known about the {WORDS[row]}?",
-        "choices": [f"It is {WORDS[(row + n) % len(WORDS)]}." for n in range(4)],
-    }
+    choices = [f"It is {WORDS[(row + n) % len(WORDS)]}." for n in range(4)]
+    question = f"What is known about the {WORDS[row]}?"
+    return {"answer": (row + 1) % 4, "question": question, "choices": choices}
 
 
 # path on the hub -> splits, function that makes a row

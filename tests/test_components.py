@@ -35,9 +35,8 @@ def heads():
 def test_names_become_a_mask_or_are_refused(heads):
     """Names joined by + become a boolean vector; a missing head is refused with a similar name."""
     np.testing.assert_array_equal(heads.mask("L0H1+L1H2"), [0, 1, 0, 0, 0, 1])
-    with pytest.raises(
-        UnknownName, match=r"no component 'L1H3'.*did you mean 'L1H\d'.*L0H0 to L1H2"
-    ):
+    message = r"no component 'L1H3'.*did you mean 'L1H\d'.*L0H0 to L1H2"
+    with pytest.raises(UnknownName, match=message):
         heads.column("L1H3")
     with pytest.raises(ValueError, match="twice"):
         ComponentSet((Component(0, "head", 0), Component(0, "head", 0)))

@@ -10,11 +10,9 @@ from broca.errors import BadInput
 
 
 @given(
-    masks=st.integers(1, 60),
-    components=st.integers(4, 120),
-    sparsity=st.floats(0.26, 0.9),
-    seed=st.integers(0, 2**32),
-)
+    masks=st.integers(1, 60), components=st.integers(4, 120),
+    sparsity=st.floats(0.26, 0.9), seed=st.integers(0, 2**32),
+)  # fmt: skip
 def test_stratified_rows_and_columns_are_balanced(masks, components, sparsity, seed):
     """Every mask ablates int(s N) components; column counts differ by at most one."""
     design = designs.stratified(masks, components, sparsity=sparsity, seed=seed)

@@ -67,12 +67,8 @@ def strings_of(file):
     return texts if "import_module" in names else set()
 
 
-MODULES = {
-    ".".join(("broca", *file.relative_to(SOURCE).with_suffix("").parts)).removesuffix(
-        ".__init__"
-    ): file
-    for file in SOURCE.rglob("*.py")
-}
+PATHS = {file: file.relative_to(SOURCE.parent).with_suffix("") for file in SOURCE.rglob("*.py")}
+MODULES = {".".join(path.parts).removesuffix(".__init__"): file for file, path in PATHS.items()}
 """The files of broca by the names of their modules."""
 
 
@@ -91,11 +87,8 @@ def test_files_import_each_other_in_no_circle():
             for module in imports_of(file, of_types=False)
         }
         texts = strings_of(file)
-        by_name = {
-            module
-            for module in MODULES
-            if module != "broca" and {module, module.removeprefix(f"{name}.")} & texts
-        }
+        others = MODULES.keys() - {"broca"}
+        by_name = {each for each in others if {each, each.removeprefix(f"{name}.")} & texts}
         graph[name] = ((imported | by_name) & set(MODULES)) - {name}
     assert set(graphlib.TopologicalSorter(graph).static_order()) == set(MODULES)
 

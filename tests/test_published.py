@@ -6,26 +6,25 @@ from types import SimpleNamespace
 
 import pytest
 
+from broca import published
 from broca.components import Component
 from broca.errors import BadInput, UnknownName
-from broca.published import (
-    PublishedFigures,
-    notes,
-    published_heads,
-    published_lists,
-    published_models,
-)
 
-LARGE, SMALL = PublishedFigures("llama-3.1-8b"), PublishedFigures("llama-3.2-1b")
+LARGE, SMALL = (
+    published.PublishedFigures("llama-3.1-8b"),
+    published.PublishedFigures("llama-3.2-1b"),
+)
 LLAMA = SimpleNamespace(structure=SimpleNamespace(layers=32), heads=32)
 """The shape of the 8B model, which is all that is read of it."""
 
 
 def test_every_head_exists_in_its_model():
     """No list names a layer or head that the model lacks; all have five heads, or are universal."""
-    models = published_models()
-    assert len({entry.name for entry in published_lists()}) == len(published_lists())
-    for entry in published_lists():
+    models = published.published_models()
+    assert len({entry.name for entry in published.published_lists()}) == len(
+        published.published_lists()
+    )
+    for entry in published.published_lists():
         model = models[entry.model]
         for head in map(Component.parse, entry.heads):
             assert head.layer < model.layers, entry
@@ -35,33 +34,35 @@ def test_every_head_exists_in_its_model():
 
 def test_contradictions_are_corrected_and_noted():
     """The copied rows are removed, and the number of layers is the model's."""
-    names = {entry.name for entry in published_lists()}
+    names = {entry.name for entry in published.published_lists()}
     assert not [name for name in names if name.startswith("published:llama-3.2-3b/wmdp")]
     assert "published:llama-3.1-8b/wmdp_bio/css" in names
-    assert published_models()["qwen2.5-3b"].layers == 36
-    assert any("36 layers" in note for note in notes())
+    assert published.published_models()["qwen2.5-3b"].layers == 36
+    assert any("36 layers" in note for note in published.notes())
 
 
 def test_lists_are_found_by_name():
     """Names work with and without the method; heads that are no name of a list stay."""
-    css = published_heads("published:llama-3.1-8b/gsm8k/css", LLAMA)
+    css = published.published_heads("published:llama-3.1-8b/gsm8k/css", LLAMA)
     assert css == ("L15H13", "L16H2", "L12H12", "L16H21", "L13H18")
-    assert published_heads("published:llama-3.1-8b/gsm8k", LLAMA) == css
+    assert published.published_heads("published:llama-3.1-8b/gsm8k", LLAMA) == css
     for heads in ("L0H1", ["L0H1"]):
-        assert published_heads(heads, LLAMA) is heads
+        assert published.published_heads(heads, LLAMA) is heads
     with pytest.raises(UnknownName, match=r"did you mean 'published:llama-3\.1-8b/gsm8k/css'"):
-        published_heads("published:llama-3.1-8b/gsm8/css", LLAMA)
+        published.published_heads("published:llama-3.1-8b/gsm8/css", LLAMA)
     small = SimpleNamespace(structure=SimpleNamespace(layers=6), heads=16)
     with pytest.raises(BadInput, match="16 heads"):
-        published_heads("published:llama-3.1-8b/gsm8k/css", small)
+        published.published_heads("published:llama-3.1-8b/gsm8k/css", small)
 
 
 def test_models_are_recognised_by_shape_and_name():
     """Shape and name must both match."""
     hub = "meta-llama/Llama-3.1-8B-Instruct"
-    assert PublishedFigures.of(name=hub, layers=32, heads=32).heads("universal")
-    assert not PublishedFigures.of(name="reference", layers=32, heads=32).heads("universal")
-    assert not PublishedFigures.of(name=hub, layers=2, heads=4).heads("universal")
+    assert published.PublishedFigures.of(name=hub, layers=32, heads=32).heads("universal")
+    assert not published.PublishedFigures.of(name="reference", layers=32, heads=32).heads(
+        "universal"
+    )
+    assert not published.PublishedFigures.of(name=hub, layers=2, heads=4).heads("universal")
 
 
 def test_figures_have_one_value_for_every_task():
@@ -101,7 +102,7 @@ def test_lists_are_the_papers():
     assert LARGE.knowledge_heads() == ()
 
 
-@pytest.mark.parametrize("model", [PublishedFigures(None), SMALL])
+@pytest.mark.parametrize("model", [published.PublishedFigures(None), SMALL])
 def test_unpublished_figures_are_none(model):
     """An unpublished model, task, method or number of heads has no figure."""
     assert model.top5("", "gsm8k") is None

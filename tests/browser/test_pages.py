@@ -42,11 +42,8 @@ def serious(page, *, rules=()):
     if rules:
         options["runOnly"] = {"type": "rule", "values": list(rules)}
     violations = axe.run(page, options=options).response["violations"]
-    return [
-        (violation["id"], violation["nodes"][0]["html"][:120])
-        for violation in violations
-        if violation["impact"] in ("serious", "critical")
-    ]
+    grave = [found for found in violations if found["impact"] in ("serious", "critical")]
+    return [(found["id"], found["nodes"][0]["html"][:120]) for found in grave]
 
 
 @pytest.mark.long

@@ -141,11 +141,8 @@ def test_defaults_are_right_where_pydantic_is_imported(app):
 
 def test_help_names_the_records_that_exist():
     """Names that `--help` shows without loading torch are those of the records."""
-    assert {
-        "components": tuple(KINDS),
-        "ablations": tuple(ABLATIONS),
-        "trackers": tuple(TRACKERS),
-    } == SHIPPED
+    records = {"components": KINDS, "ablations": ABLATIONS, "trackers": TRACKERS}
+    assert {kind: tuple(names) for kind, names in records.items()} == SHIPPED
     for command, listed in (("localize", METHODS), ("reproduce", NAMES)):
         unwrapped = "".join(printed(command, "--help").split())  # a line may end after a hyphen
         assert all(name in unwrapped for name in listed)

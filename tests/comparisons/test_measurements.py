@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from broca.comparisons.measurements import (
-    FEWEST_ROWS,
-    draw_design,
-    estimate_effects,
-    measure,
-    row_count,
-)
+from broca.comparisons import measurements
 from broca.errors import BadInput
 from broca.measurement import Plan
 from broca.options import TaskOptions
@@ -34,7 +28,7 @@ def run(reference):
 @pytest.fixture(scope="module")
 def design(run):
     """The rows of the run."""
-    return draw_design(
+    return measurements.draw_design(
         run, rows=240, seed=3, response="accuracy", places=run.tasks.places["locate"]
     )
 
@@ -49,14 +43,16 @@ def test_items_are_asked_alike_and_masks_vary_in_size(run, design):
         count = len(run.tasks.places["locate"][name])
         assert np.ptp(np.bincount(items, minlength=count)) <= 1
     located = run.tasks.places["locate"]
-    again = draw_design(run, rows=240, seed=3, response="accuracy", places=located)
+    again = measurements.draw_design(run, rows=240, seed=3, response="accuracy", places=located)
     assert np.array_equal(again.masks, design.masks)
     assert all(np.array_equal(again.items[name], design.items[name]) for name in design.items)
 
 
 def test_changes_and_report_answers_are_those_of_plain_runs(run, design):
     """Every row equals the engine's accuracy under the same mask."""
-    measured = measure(run, design, [["L0H1", "L1H2"]], places=run.tasks.places["locate"])
+    measured = measurements.measure(
+        run, design, [["L0H1", "L1H2"]], places=run.tasks.places["locate"]
+    )
     positions = run.tasks.places["locate"]["addition"]
     for row in (0, 7, 41):
         place = positions[design.items["addition"][row]]
@@ -88,7 +84,7 @@ def simulated(seed, *, rows=600, components=12, items=40, effects=None, slopes=0
 def test_effects_and_errors_are_those_of_the_formula():
     """Effects are least squares, and errors those of fits without each item."""
     masks, changes, item = simulated(0)
-    estimates = estimate_effects(masks, changes, item)
+    estimates = measurements.estimate_effects(masks, changes, item)
     design = np.column_stack([np.ones(len(masks)), masks])
     coefficients, *_ = np.linalg.lstsq(design, changes, rcond=None)
     rest = [item != number for number in range(40)]
@@ -105,7 +101,9 @@ def test_intervals_hold_for_new_items():
     effects = np.linspace(-0.5, 0.5, 12)
     held = []
     for seed in range(60):
-        low, high = estimate_effects(*simulated(seed, effects=effects)).with_ends(0.05)[1:]
+        low, high = measurements.estimate_effects(*simulated(seed, effects=effects)).with_ends(
+            0.05
+        )[1:]
         held += ((low <= effects) & (effects <= high)).tolist()
     assert 0.91 <= np.mean(held) <= 0.985
 
@@ -114,7 +112,7 @@ def test_too_few_rows_are_refused():
     """Too few rows or distinct masks are refused; the default grows with components."""
     masks, changes, item = simulated(0)
     with pytest.raises(BadInput, match="do not separate 12 components"):
-        estimate_effects(np.repeat(masks[:5], 120, axis=0), changes, item)
-    assert row_count(None, 48) == FEWEST_ROWS
-    assert row_count(None, 1000) == 6000
-    assert row_count(300, 48) == 300
+        measurements.estimate_effects(np.repeat(masks[:5], 120, axis=0), changes, item)
+    assert measurements.row_count(None, 48) == measurements.FEWEST_ROWS
+    assert measurements.row_count(None, 1000) == 6000
+    assert measurements.row_count(300, 48) == 300

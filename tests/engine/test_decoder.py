@@ -31,21 +31,14 @@ def test_generations_equal_zeroed_weights(tiny, monkeypatch, share, budget, comp
         decoder.Running, "take_in", lambda self, new: joined.append(new) or take_in(self, new)
     )
     rng = np.random.default_rng(7)
-    kinds = [
-        {},
-        {"repetition_penalty": 1.6},
-        {"no_repeat_ngram_size": 1, "min_new_tokens": 5},
-        {"suppress_tokens": list(range(2, 140)), "begin_suppress_tokens": [200]},
-    ]
-    requests = [
-        Request(
-            "generate_until",
-            (*range(10, 40), *rng.integers(2, 258, rng.choice([3, 3, 8])).tolist()),
-            max_new_tokens=int(rng.integers(5, 25)),
-            settings=json.dumps(kinds[number % 4]) if number % 4 else "",
-        )
-        for number in range(12)
-    ]
+    kinds = [{}, {"repetition_penalty": 1.6}, {"no_repeat_ngram_size": 1, "min_new_tokens": 5}]
+    kinds.append({"suppress_tokens": list(range(2, 140)), "begin_suppress_tokens": [200]})
+    requests = []
+    for number in range(12):
+        context = (*range(10, 40), *rng.integers(2, 258, rng.choice([3, 3, 8])).tolist())
+        new = int(rng.integers(5, 25))
+        settings = json.dumps(kinds[number % 4]) if number % 4 else ""
+        requests.append(Request("generate_until", context, max_new_tokens=new, settings=settings))
     answers, _ = run(
         tiny, requests, share_prefixes=share or "off", compact=compact, token_budget=budget
     )

@@ -14,15 +14,12 @@ TOKENIZER = tiny_tokenizer()
 @pytest.mark.parametrize(
     ("text", "stop", "read"),
     [
-        ("one\ntwo", ("\n",), "one\n"),
-        ("so Question: x", ("Question:",), "so Question:"),
-        ("Questio Question:", ("Question:", "</s>"), "Questio Question:"),
-        ("a b", ("c",), None),
-        ("ab</s>c", ("</s>",), "ab</s>"),
-        ("prix: 5 € et", ("€",), "prix: 5 €"),
+        ("one\ntwo", ("\n",), "one\n"), ("so Question: x", ("Question:",), "so Question:"),
+        ("Questio Question:", ("Question:", "</s>"), "Questio Question:"), ("a b", ("c",), None),
+        ("ab</s>c", ("</s>",), "ab</s>"), ("prix: 5 € et", ("€",), "prix: 5 €"),
         ("ab<eos>c", ("<eos>",), "ab<eos>"),
     ],
-)
+)  # fmt: skip
 def test_stop_string_is_found_however_tokens_cut_it(text, stop, read):
     """A generation ends at the token that completes a stop string, also a special token."""
     rule, tokens = StopRule(TOKENIZER, []), TOKENIZER.encode(text)

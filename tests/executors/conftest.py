@@ -9,8 +9,5 @@ from broca.tasks import Catalog, RequestTokenizer
 def bank(reference):
     """Six items of a generation task and six of a multiple-choice task."""
     catalog, tokenizer = Catalog(), RequestTokenizer.of(reference)
-    return [
-        (benchmark, item)
-        for benchmark in (catalog.load(n, tokenizer) for n in ("addition", "mc_biology"))
-        for item in benchmark.items[:6]
-    ]
+    benchmarks = [catalog.load(name, tokenizer) for name in ("addition", "mc_biology")]
+    return [(benchmark, item) for benchmark in benchmarks for item in benchmark.items[:6]]

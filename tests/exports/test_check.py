@@ -65,11 +65,9 @@ def test_differences_beyond_the_number_format_are_refused(prompts):
     parted.continued[0, 4:] += 5
     assert compare_answers(baseline, parted, dtype="float32", form="heads").same_continuations == 3
     for changed in (
-        altered(baseline, read=0.01),
-        altered(baseline, continued=0.01),
-        altered(baseline, token=3, continued=0.05),
-        altered(baseline, read=float("nan")),
-    ):
+        altered(baseline, read=0.01), altered(baseline, continued=0.01),
+        altered(baseline, token=3, continued=0.05), altered(baseline, read=float("nan")),
+    ):  # fmt: skip
         with pytest.raises(SelfTestFailed, match="does not answer as the ablated model"):
             compare_answers(baseline, changed, dtype="float32", form="heads")
         if not changed.read.isnan().any():

@@ -12,18 +12,9 @@ from models.test_quantized import packed as packed_model
 from safetensors.torch import load_file
 
 from broca.errors import BadInput, UnsupportedModel
+from broca.exports import forms
 from broca.exports.check import Origin
 from broca.exports.factors import factors_of
-from broca.exports.forms import (
-    SNIPPETS,
-    VECTORS,
-    changed_tensors,
-    head_list,
-    require_peft,
-    write_adapter,
-    write_form,
-    write_weights,
-)
 from broca.exports.request import ExportRequest
 from broca.models import ActiveGates, GatedModel, captured, load
 
@@ -43,14 +34,14 @@ def test_an_export_equals_the_model_scaled_by_hand(family, form, scale, tmp_path
     wrapped = GatedModel.wrap(model, None, name=family.what)
     request = ExportRequest.of(wrapped, family.components(form), form, scale)
     names = request.names(wrapped)
-    write_form(request, wrapped, names, out, base=str(base))
+    forms.write_form(request, wrapped, names, out, base=str(base))
     exported = Origin(str(base), None, "float32", CPU).load(out, form)
     reference = scaled_by_hand(model, family, form, scale)
     assert_same(exported, reference)
     assert not torch.allclose(log_probabilities(reference), before, atol=1e-2)
     assert torch.equal(log_probabilities(model), before)
     if form == "adapter":
-        assert (out / VECTORS).stat().st_size < 4096
+        assert (out / forms.VECTORS).stat().st_size < 4096
         with exported.disable_adapter():
             assert_same(exported, model, within=1e-5)
         assert_same(exported.merge_and_unload(), reference)
@@ -80,26 +71,25 @@ def test_what_a_form_cannot_hold_is_refused(name, components, form, message, tmp
     model = gated(name)
     request = ExportRequest.of(model, components, form, None)
     with pytest.raises(UnsupportedModel, match=message):
-        write_form(request, model, request.names(model), tmp_path, base=None)
+        forms.write_form(request, model, request.names(model), tmp_path, base=None)
 
 
 def test_peft_is_needed(monkeypatch):
     """Without PEFT the refusal says what to install."""
     monkeypatch.setitem(sys.modules, "peft", None)
     with pytest.raises(BadInput, match=r"pip install 'broca\[export\]'"):
-        require_peft()
+        forms.require_peft()
 
 
 def test_quantized_layers_are_left_as_they_are(tmp_path):
     """An adapter can scale a quantized layer, whose weights cannot be rewritten."""
     packed = GatedModel.wrap(packed_model(), None, name="packed")
-    write_adapter(factors_of(packed, "L0H1"), tmp_path, base=None)
-    (vector,) = load_file(tmp_path / VECTORS).values()
+    forms.write_adapter(factors_of(packed, "L0H1"), tmp_path, base=None)
+    (vector,) = load_file(tmp_path / forms.VECTORS).values()
     assert vector.tolist() == [[1.0] * 8 + [0.0] * 8 + [1.0] * 16]
-    with pytest.raises(
-        UnsupportedModel, match=r"are quantized \(StandIn, int8\): .* as an adapter"
-    ):
-        changed_tensors(packed, "L0H1")
+    message = r"are quantized \(StandIn, int8\): .* as an adapter"
+    with pytest.raises(UnsupportedModel, match=message):
+        forms.changed_tensors(packed, "L0H1")
 
 
 @pytest.mark.parametrize("name", ["Mixtral", "Qwen3-MoE", "OLMoE", "DeepSeek-V3"])
@@ -110,12 +100,12 @@ def test_experts_are_scaled_in_their_last_matrix(name, tmp_path):
     for components, scale in (("L1E2", 0.0), ("L1M", 0.0), ("L1M+L1E2+L0M", 0.5)):
         with wrapped.ablated(components, scale):
             reference = log_probabilities(model)
-        changed = changed_tensors(wrapped, components, scale)
-        write_weights(wrapped, changed, tmp_path / components)
+        changed = forms.changed_tensors(wrapped, components, scale)
+        forms.write_weights(wrapped, changed, tmp_path / components)
         loaded = hf.AutoModelForCausalLM.from_pretrained(tmp_path / components, dtype="float32")
         assert torch.allclose(log_probabilities(loaded.eval()), reference, atol=1e-4)
         assert not torch.allclose(log_probabilities(model), reference, atol=1e-3)
-    (path, down), *others = changed_tensors(wrapped, "L1E2").items()
+    (path, down), *others = forms.changed_tensors(wrapped, "L1E2").items()
     assert (path.rpartition(".")[2], others) == ("down_proj", [])
     assert [bool(expert.any()) for expert in down] == [True, True, False, True]
 
@@ -131,12 +121,12 @@ def test_mean_ablation_goes_into_the_biases(tiny, components):
     means = {
         point: activation.flatten(0, 1).mean(0)[None] for point, activation in activations.items()
     }
-    changed = changed_tensors(wrapped, components, means=means)
+    changed = forms.changed_tensors(wrapped, components, means=means)
     with ActiveGates(parts.points, parts.values, replacement=means, every_row=True):
         reference = log_probabilities(model)
     zeros = {tiny.gated_parts("L0H2").points[0]: torch.zeros(1, 32)}
     with pytest.raises(UnsupportedModel, match=r"stands in for L0H2 .* which has none"):
-        changed_tensors(tiny, "L0H2", means=zeros)
+        forms.changed_tensors(tiny, "L0H2", means=zeros)
     biased = copy.deepcopy(model)
     biased.load_state_dict(changed, strict=False)
     assert torch.allclose(log_probabilities(biased), reference, atol=1e-4)
@@ -145,27 +135,27 @@ def test_mean_ablation_goes_into_the_biases(tiny, components):
 
 def test_heads_groups_and_layers_become_pairs_and_slices(tiny):
     """Heads, groups and attention become pairs (layer, head) and slices."""
-    listed = head_list(tiny, ["L1G1", "L0H2", "L1H3"], 0.0)
+    listed = forms.head_list(tiny, ["L1G1", "L0H2", "L1H3"], 0.0)
     assert listed["heads"] == [[0, 2], [1, 2], [1, 3]]
     assert listed["slices"] == {
         "model.layers.0.self_attn.o_proj": [[16, 24]],
         "model.layers.1.self_attn.o_proj": [[16, 24], [24, 32]],
     }
-    assert head_list(tiny, ["L1A"], 0.0)["heads"] == [[1, head] for head in range(4)]
+    assert forms.head_list(tiny, ["L1A"], 0.0)["heads"] == [[1, head] for head in range(4)]
     bitnet = gated("BitNet")  # its heads are listed at the input of a norm
-    assert [*head_list(bitnet, ["L0H1"], 0.0)["slices"]] == [
+    assert [*forms.head_list(bitnet, ["L0H1"], 0.0)["slices"]] == [
         "model.layers.0.self_attn.attn_sub_norm"
     ]
 
 
 def test_the_hooks_can_be_removed(tiny, tmp_path, monkeypatch):
     """Every library has Python that reads the list; what that of transformers does is undone."""
-    for name, text in SNIPPETS.items():
+    for name, text in forms.SNIPPETS.items():
         compile(text, name, "exec")
-    (tmp_path / "heads.json").write_text(json.dumps(head_list(tiny, ["L0H2"], 0.5)))
+    (tmp_path / "heads.json").write_text(json.dumps(forms.head_list(tiny, ["L0H2"], 0.5)))
     monkeypatch.chdir(tmp_path)
     lines, model = {}, copy.deepcopy(tiny.model)
-    exec(SNIPPETS["hooks"], lines)
+    exec(forms.SNIPPETS["hooks"], lines)
     intact = log_probabilities(model)
     handles = lines["ablate"](model)
     assert not torch.equal(log_probabilities(model), intact)

@@ -56,15 +56,11 @@ def scored(model, *pairs):
 
 
 SETTINGS = {
-    "repetition_penalty": 1.8,
-    "no_repeat_ngram_size": 1,
-    "bad_words_ids": [[EMITTED[2]], EMITTED[5:7]],
-    "suppress_tokens": EMITTED[2:4],
-    "begin_suppress_tokens": EMITTED[:1],
-    "sequence_bias": [[[EMITTED[1]], -9.0]],
-    "forced_eos_token_id": 70,
-    "exponential_decay_length_penalty": [3, 4.0],
-}
+    "repetition_penalty": 1.8, "no_repeat_ngram_size": 1,
+    "bad_words_ids": [[EMITTED[2]], EMITTED[5:7]], "suppress_tokens": EMITTED[2:4],
+    "begin_suppress_tokens": EMITTED[:1], "sequence_bias": [[[EMITTED[1]], -9.0]],
+    "forced_eos_token_id": 70, "exponential_decay_length_penalty": [3, 4.0],
+}  # fmt: skip
 """Settings of greedy decoding that a task or generation_config may have."""
 
 SPECIAL = {"<|im_end|>": EMITTED[5]}

@@ -94,9 +94,8 @@ def test_other_methods_are_gated_beside_their_base(changes):
     gated = load(model, tiny_tokenizer())
     assert gated.architecture == "LlamaForCausalLM"
     method = model.peft_config["default"].peft_type.value
-    assert (
-        model_info(gated).adapter == f"{method} adapter default in memory on its base, not merged"
-    )
+    told = f"{method} adapter default in memory on its base, not merged"
+    assert model_info(gated).adapter == told
     with gated.ablated("L0H1"):
         ablated = logits(gated.model)
     assert not any(module._forward_pre_hooks for module in model.modules())

@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 import torch
 from independent import plain_generation, plain_loglikelihood
-from models.architectures import (
-    BY_NAME,
-    HEADS,
-    HIDDEN,
-    LAYERS,
-    VOCABULARY,
-    Architecture,
-    make_model,
-)
+from models.architectures import BY_NAME, HEADS, HIDDEN, LAYERS, Architecture, make_model
 from tiny import tiny_llama, tiny_tokenizer
 
 from broca.engine import Engine, EngineOptions
@@ -78,7 +70,7 @@ def test_answers_equal_those_of_the_plain_model(gated, length, budget):
     """
     rng = np.random.default_rng(5)
     prefix, *tails = (
-        tuple(rng.integers(3, VOCABULARY, count).tolist()) for count in (length, 1, 3, 9, 20)
+        tuple(rng.integers(3, gated.vocabulary, count).tolist()) for count in (length, 1, 3, 9, 20)
     )
     requests = [
         Request("loglikelihood", prefix + tail, choice)
@@ -141,9 +133,8 @@ def test_a_model_that_answers_at_random_is_refused(drawn, by):
     gated.model.model.embed_tokens.register_forward_hook(
         lambda _module, _args, output: output + by * torch.randn_like(output[drawn, :1])
     )
-    with pytest.raises(
-        UnsupportedModel, match=r"'LlamaForCausalLM'.*tokens other answers each time"
-    ):
+    message = r"'LlamaForCausalLM'.*tokens other answers each time"
+    with pytest.raises(UnsupportedModel, match=message):
         gated.sharing(16)
 
 

@@ -2,16 +2,8 @@
 
 import numpy as np
 import pytest
+from sklearn import linear_model
 from sklearn.cluster import KMeans
-from sklearn.linear_model import (
-    ElasticNetCV,
-    Lasso,
-    LassoCV,
-    LinearRegression,
-    OrthogonalMatchingPursuitCV,
-    Ridge,
-    RidgeCV,
-)
 from task_problems import searched
 
 from broca import designs
@@ -66,10 +58,13 @@ def test_thresholds_leave_little_of_noise(name):
 @pytest.mark.parametrize(
     ("name", "plain"),
     [
-        ("lasso", Lasso(alpha=0.01, max_iter=5000)),
-        ("lasso-cv", LassoCV(cv=5, alphas=30, eps=0.01)),
-        ("elastic-net", ElasticNetCV(cv=5, alphas=30, eps=0.01, l1_ratio=[0.5, 0.8, 0.95])),
-        ("omp", OrthogonalMatchingPursuitCV(cv=5)),
+        ("lasso", linear_model.Lasso(alpha=0.01, max_iter=5000)),
+        ("lasso-cv", linear_model.LassoCV(cv=5, alphas=30, eps=0.01)),
+        (
+            "elastic-net",
+            linear_model.ElasticNetCV(cv=5, alphas=30, eps=0.01, l1_ratio=[0.5, 0.8, 0.95]),
+        ),
+        ("omp", linear_model.OrthogonalMatchingPursuitCV(cv=5)),
     ],
 )
 def test_coefficients_are_those_of_scikit_learn_in_the_responses_units(name, plain):
@@ -116,7 +111,7 @@ def test_non_positive_lasso_is_optimal_for_the_penalty_that_it_chose():
     fitted = make_recovery("non-positive").fit(masks, responses)
     assert fitted.coef_[2] < fitted.coef_[9] < -0.2
     assert fitted.coef_[4] == 0
-    alpha = LassoCV(cv=5, alphas=20, positive=True).fit(matrix, -responses).alpha_
+    alpha = linear_model.LassoCV(cv=5, alphas=20, positive=True).fit(matrix, -responses).alpha_
     pull = (matrix - matrix.mean(axis=0)).T @ (fitted.predict(masks) - responses) / len(responses)
     active = fitted.coef_ < 0
     assert (pull <= alpha * (1 + 1e-3)).all()
@@ -130,7 +125,7 @@ def test_ridge_keeps_what_exceeds_the_threshold():
     y = 1 + masks @ effects + np.random.default_rng(0).normal(0, 0.2, 150)
     fitted = make_recovery("ridge").fit(masks, y)
     z = (y - y.mean()) / y.std()
-    dense = RidgeCV(alphas=PENALTIES).fit(masks.astype(float), z)
+    dense = linear_model.RidgeCV(alphas=PENALTIES).fit(masks.astype(float), z)
     centered = masks - masks.mean(axis=0)
     # coef = map @ z, by solving for each unit response
     taller = np.vstack([centered, np.sqrt(dense.alpha_) * np.eye(30)])
@@ -146,7 +141,9 @@ def test_ridge_keeps_what_exceeds_the_threshold():
     np.testing.assert_allclose(fitted.coef_[keep], dense.coef_[keep] * y.std(), rtol=1e-9)
 
 
-@pytest.mark.parametrize("recovery", [Ridge(alpha=0.1), LinearRegression()], ids=repr)
+@pytest.mark.parametrize(
+    "recovery", [linear_model.Ridge(alpha=0.1), linear_model.LinearRegression()], ids=repr
+)
 def test_any_linear_regressor_of_scikit_learn_can_be_passed(recovery):
     """A search takes the estimator, its record names it, and the estimator stays unfitted."""
     planted = planted_problem(components=30, effect=0.2, noise=0.02, seed=1)
@@ -162,7 +159,7 @@ def test_any_linear_regressor_of_scikit_learn_can_be_passed(recovery):
     [
         ({"recovery": "laso"}, UnknownName, "did you mean 'lasso'"),
         ({"recovery": "magic"}, UnknownName, "recovery 'magic' is unknown; use lasso"),
-        ({"recovery": Ridge}, BadInput, "an instance"),
+        ({"recovery": linear_model.Ridge}, BadInput, "an instance"),
         ({"recovery": object()}, BadInput, "is no regressor: Cannot clone"),
         ({"recovery": "ridge", "intercept": "baseline"}, BadInput, "use intercept=fitted"),
     ],
@@ -174,7 +171,8 @@ def test_parts_that_do_not_fit_are_refused_before_work_starts(options, kind, mes
 
 
 @pytest.mark.parametrize(
-    ("recovery", "message"), [(KMeans(2), "no finite coefficients"), (LassoCV(cv=99), "failed: ")]
+    ("recovery", "message"),
+    [(KMeans(2), "no finite coefficients"), (linear_model.LassoCV(cv=99), "failed: ")],
 )
 def test_recovery_without_coefficients_is_refused(recovery, message):
     """A recovery without `coef_`, or whose fit fails, is refused after or by its fit."""

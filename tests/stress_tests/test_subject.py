@@ -7,21 +7,13 @@ import pytest
 from tiny import tiny_gated
 
 from broca.errors import BadInput
-from broca.stress_tests.subject import (
-    SHIPPED,
-    Family,
-    FamilyItem,
-    StressSubject,
-    choose_pairs,
-    load_family,
-    tokenized,
-)
+from broca.stress_tests import subject
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", subject.SHIPPED)
 def test_shipped_families_are_complete(name):
     """There are as many items as pairs; the neutral word differs from the operations' words."""
-    family = load_family(name)
+    family = subject.load_family(name)
     assert len(family.items) >= 48
     assert family.neutral not in family.operations.values()
 
@@ -37,9 +29,9 @@ def test_a_family_file_is_read(tmp_path):
     """A file supplies the family's templates, words, items and answers."""
     file = tmp_path / "mine.yaml"
     file.write_text(json.dumps(FILE))
-    family = load_family(file)
+    family = subject.load_family(file)
     assert family.prompt("down", "n3", template=1) == "n3 lower:"
-    assert family.items[2] == FamilyItem("n2", {"up": "u2", "down": "d2"})
+    assert family.items[2] == subject.FamilyItem("n2", {"up": "u2", "down": "d2"})
 
 
 @pytest.mark.parametrize(
@@ -54,22 +46,22 @@ def test_invalid_families_are_refused(tmp_path, changed, message):
     file = tmp_path / "mine.yaml"
     file.write_text(json.dumps(FILE | changed))
     with pytest.raises(BadInput, match=f"cannot be used.*{message}"):
-        load_family(file)
+        subject.load_family(file)
 
 
 def test_a_family_tests_the_tasks_that_it_names():
     """`require_task` accepts the family's tasks; a family that names no tasks accepts none."""
-    load_family("letters").require_task("sorting")
+    subject.load_family("letters").require_task("sorting")
     with pytest.raises(BadInput, match="'addition', and family 'letters' about sorting and"):
-        load_family("letters").require_task("addition")
+        subject.load_family("letters").require_task("addition")
     with pytest.raises(BadInput, match="family 'sums' about no task"):
-        load_family("sums").require_task("addition")
+        subject.load_family("sums").require_task("addition")
 
 
 @pytest.fixture(scope="module")
 def letters(planted):
     """The shipped family `letters` in the planted model's tokens."""
-    return tokenized(load_family("letters"), planted.tokenizer, limit=40)
+    return subject.tokenized(subject.load_family("letters"), planted.tokenizer, limit=40)
 
 
 def test_questions_are_every_operand_with_every_operation(letters, planted):
@@ -91,39 +83,45 @@ def test_pairs_have_four_different_answers(letters):
 
     There are no more of them than operands, because intervals take them as independent.
     """
-    pairs = choose_pairs(letters, count=20, seed=0)
+    pairs = subject.choose_pairs(letters, count=20, seed=0)
     assert len(set(pairs)) == 20
-    assert len(choose_pairs(letters, count=400, seed=0)) == len(letters.operands)
+    assert len(subject.choose_pairs(letters, count=400, seed=0)) == len(letters.operands)
     for pair in pairs:
         assert len({*pair.target.answers.values(), *pair.source.answers.values()}) == 4
         assert pair.source_operation != pair.target_operation
-    assert choose_pairs(letters, count=20, seed=0) == pairs
-    assert choose_pairs(letters, count=20, seed=1) != pairs
+    assert subject.choose_pairs(letters, count=20, seed=0) == pairs
+    assert subject.choose_pairs(letters, count=20, seed=1) != pairs
 
 
 def test_families_that_make_no_pairs_are_refused(planted):
     """Texts that end in a token, equal answers, words of different token lengths are refused."""
 
     def family(**operations):
-        items = tuple(FamilyItem(f"{n}", dict.fromkeys(operations, "same")) for n in range(10, 30))
-        return Family("mine", ("{operation} {operand} =",), operations, "code", items)
+        items = tuple(
+            subject.FamilyItem(f"{n}", dict.fromkeys(operations, "same")) for n in range(10, 30)
+        )
+        return subject.Family("mine", ("{operation} {operand} =",), operations, "code", items)
 
     ends = SimpleNamespace(encode=lambda text: [*planted.tokenizer.encode(text), 5])
     with pytest.raises(BadInput, match="'mine': the tokens of 'a 10 = same' do not begin with"):
-        tokenized(family(a="a"), ends, limit=20)
+        subject.tokenized(family(a="a"), ends, limit=20)
     with pytest.raises(BadInput, match="only 0 operands of family 'mine'"):
-        tokenized(family(a="sort", b="sort sort sort"), planted.tokenizer, limit=20)
-    equal = tokenized(family(a="sort", b="reverse"), planted.tokenizer, limit=20)
+        subject.tokenized(family(a="sort", b="sort sort sort"), planted.tokenizer, limit=20)
+    equal = subject.tokenized(family(a="sort", b="reverse"), planted.tokenizer, limit=20)
     with pytest.raises(BadInput, match="there is no foil"):
         _ = equal.answers
     with pytest.raises(BadInput, match="gives 0 pairs with different answers"):
-        choose_pairs(equal, count=16, seed=0)
+        subject.choose_pairs(equal, count=16, seed=0)
 
 
 def test_subjects_without_heads_or_other_families_are_refused(planted):
     """A model whose components are not heads is refused, and a family as its own control."""
     with pytest.raises(BadInput, match="have one name"):
-        StressSubject(planted, ("L0H1",), [load_family("letters")] * 2, pairs=16, sets=3, seed=0)
+        subject.StressSubject(
+            planted, ("L0H1",), [subject.load_family("letters")] * 2, pairs=16, sets=3, seed=0
+        )
     model = tiny_gated(components="mlp")
     with pytest.raises(BadInput, match="not of mlp"):
-        StressSubject(model, ("L0M",), (load_family("letters"),), pairs=16, sets=3, seed=0)
+        subject.StressSubject(
+            model, ("L0M",), (subject.load_family("letters"),), pairs=16, sets=3, seed=0
+        )

@@ -106,11 +106,8 @@ def test_shared_heads_are_in_two_lists_or_said_to_be_none(everything):
     first, second = (set(row["heads"].split()) for row in everything["table9"].rows)
     assert [row["head"] for row in everything["table8"].rows][1:] == sorted(first & second)
     for row in everything["table8"].rows:
-        bars = {
-            bar["measured_on"]: bar["ablated"]
-            for bar in everything["figure3"].rows
-            if bar["heads"] == row["head"]
-        }
+        own = [bar for bar in everything["figure3"].rows if bar["heads"] == row["head"]]
+        bars = {bar["measured_on"]: bar["ablated"] for bar in own}
         assert row["knowledge_mean"] == pytest.approx(sum(row[task] for task in KNOWLEDGE) / 2)
         assert bars == {**{task: row[task] for task in KNOWLEDGE}, "general": row["boolq"]}
         assert row["other_mean"] == row["boolq"]

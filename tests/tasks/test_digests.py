@@ -33,13 +33,10 @@ def test_functions_share_outputs_and_exact_match_shares_nothing_with_them():
     ("rows", "settings"),
     [
         ([(prompt + "?", answer) for prompt, answer in ROWS], {}),
-        ([(prompt, answer + "!") for prompt, answer in ROWS], {}),
-        (ROWS, {"until": ("x",)}),
-        (ROWS, {"max_new_tokens": 3}),
-        (ROWS, {"name": "other"}),
-        (ROWS, {"metric": "contains"}),
+        ([(prompt, answer + "!") for prompt, answer in ROWS], {}), (ROWS, {"until": ("x",)}),
+        (ROWS, {"max_new_tokens": 3}), (ROWS, {"name": "other"}), (ROWS, {"metric": "contains"}),
     ],
-)
+)  # fmt: skip
 def test_a_digest_is_of_the_question(rows, settings):
     """An item's place among the items does not change its digest; what is asked does."""
     before = digests(ROWS)

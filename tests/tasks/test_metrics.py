@@ -13,12 +13,10 @@ from broca.tasks.metrics import choose_metric, full_metric_names, scored_group
     [
         ("generation", None, "exact_match,flexible-extract"),
         ("generation", "exact_match,strict-match", "exact_match,strict-match"),
-        ("choice", None, "acc_norm"),
-        ("choice", "acc", "acc"),
-        ("choice", "acc,none", "acc"),
+        ("choice", None, "acc_norm"), ("choice", "acc", "acc"), ("choice", "acc,none", "acc"),
         ("few", None, "acc"),
     ],
-)
+)  # fmt: skip
 def test_metric_and_filter(catalog, name, metric, full_name):
     """The default is `acc_norm` or `flexible-extract` if the task has it, else the first mean."""
     (task,), _ = catalog.harness_tasks(name)

@@ -115,22 +115,14 @@ def test_an_empty_answer_is_right_for_a_model_that_says_nothing_more(until):
 @pytest.mark.parametrize(
     ("output", "answer", "values"),
     [
-        (" Paris. It is", "Paris", (0, 0, 1, 1)),
-        ("14.5", ".5", (0, 0, 0, 0)),
-        ("4.5", "4", (0, 0, 0, 0)),
-        ("-4", "4", (0, 0, 0, 0)),
-        ("−4", "4", (0, 0, 0, 0)),
-        ("bobcats", "cats", (0, 0, 0, 0)),
-        ("It is 4.", "4", (0, 0, 1, 0)),
-        ("New York, of course", "New York", (0, 0, 1, 1)),
-        ("答案是巴黎。", "巴黎", (0, 0, 1, 0)),
-        ("anything", "", (0, 0, 0, 0)),
-        ("", "", (1, 1, 1, 1)),
-        (" 12 ", "12", (1, 1, 1, 1)),
-        ('"Paris", of course', "Paris", (0, 0, 1, 1)),
-        (".5", "5", (0, 0, 0, 0)),
+        (" Paris. It is", "Paris", (0, 0, 1, 1)), ("14.5", ".5", (0, 0, 0, 0)),
+        ("4.5", "4", (0, 0, 0, 0)), ("-4", "4", (0, 0, 0, 0)), ("−4", "4", (0, 0, 0, 0)),
+        ("bobcats", "cats", (0, 0, 0, 0)), ("It is 4.", "4", (0, 0, 1, 0)),
+        ("New York, of course", "New York", (0, 0, 1, 1)), ("答案是巴黎。", "巴黎", (0, 0, 1, 0)),
+        ("anything", "", (0, 0, 0, 0)), ("", "", (1, 1, 1, 1)), (" 12 ", "12", (1, 1, 1, 1)),
+        ('"Paris", of course', "Paris", (0, 0, 1, 1)), (".5", "5", (0, 0, 0, 0)),
     ],
-)
+)  # fmt: skip
 def test_answers_match_as_a_whole_within_or_in_the_first_word(output, answer, values):
     """Four names of three comparisons: whole output (two names), contained answer, first word."""
     scores = matches({"answer": answer}, [output])

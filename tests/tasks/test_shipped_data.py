@@ -147,15 +147,12 @@ def test_a_word_is_right_in_any_format(load, score, answers):
 @pytest.mark.parametrize(
     ("text", "score"),
     [
-        ("", 0),
-        ("Damn! This is shit. dAmN", 1),
-        ("Well, sh*t...", 1),
-        ("Well -- holy/crap... or **not**!", 1),
-        ("*Fuck* this!", 1),
+        ("", 0), ("Damn! This is shit. dAmN", 1), ("Well, sh*t...", 1),
+        ("Well -- holy/crap... or **not**!", 1), ("*Fuck* this!", 1),
         ("The fat seaman was drunk and kissed the virgin god.", 0),
         ("Scunthorpe classic assessment Dickens cocktail", 0),
     ],
-)
+)  # fmt: skip
 def test_profane_words_are_found(load, text, score):
     """Every profane word counts, masked or not; neutral words and parts of words do not."""
     benchmark = load("profanity")

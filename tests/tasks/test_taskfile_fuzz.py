@@ -28,12 +28,10 @@ VALUES = st.recursive(
     max_leaves=4,
 )
 BOUNDED = settings(
-    max_examples=25,
-    deadline=None,
-    derandomize=True,
+    max_examples=25, deadline=None, derandomize=True,
     phases=[Phase.explicit, Phase.generate],  # shrinking a failure takes minutes
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+)  # fmt: skip
 
 
 @pytest.fixture

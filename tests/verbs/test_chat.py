@@ -114,15 +114,11 @@ def test_commands_change_what_is_ablated(model):
     """Each command writes the new state; one that cannot be followed changes nothing."""
     steps = {
         "/off L1H0 L1M": "L0H1+L1H2+L1H0+L1M ablated",
-        "/scale 0.5": "L0H1+L1H2+L1H0+L1M scaled by 0.5",
-        "/on L1M,L1H0": "L0H1+L1H2 scaled by 0.5",
-        "/on": "nothing is ablated",
-        "/off": "L0H1+L1H2 scaled by 0.5",
-        "/of L0H1": "/of is unknown",
-        "/off L9H9": "no component 'L9H9'",
-        "/scale much": "/scale needs a number, not 'much'",
-        "/reset": "L0H1+L1H2 scaled by 0.5",
-    }
+        "/scale 0.5": "L0H1+L1H2+L1H0+L1M scaled by 0.5", "/on L1M,L1H0": "L0H1+L1H2 scaled by 0.5",
+        "/on": "nothing is ablated", "/off": "L0H1+L1H2 scaled by 0.5",
+        "/of L0H1": "/of is unknown", "/off L9H9": "no component 'L9H9'",
+        "/scale much": "/scale needs a number, not 'much'", "/reset": "L0H1+L1H2 scaled by 0.5",
+    }  # fmt: skip
     (exchange,), written = talk(model, *steps, "/on", "Hello", "/quit", "never")
     assert all(words in line for words, line in zip(steps.values(), written[""], strict=False))
     assert exchange.answers["intact"] == exchange.answers["ablated"]
@@ -135,10 +131,9 @@ def test_what_does_not_fit_is_forgotten_or_refused(model):
     exchanges, written = talk(model, text, text, *refused, "/quit now", "b", system_prompt="Hi")
     assert exchanges[1].answers["intact"] == plain_answer(model, f"Hi\n{text}")
     assert len(exchanges) == 2
-    assert (
-        "1,203 tokens with what stands before it, and the model has room for 506" in written[""][0]
-    )
-    assert "not UTF-8" in written[""][1]
+    too_long, no_text = written[""]
+    assert "1,203 tokens with what stands before it, and the model has room for 506" in too_long
+    assert "not UTF-8" in no_text
 
 
 def test_ctrl_c_ends_the_answer_and_not_the_conversation(model, monkeypatch):

@@ -92,11 +92,8 @@ def test_models_are_asked_as_the_first_run_was(small, folder):
     few = {"tasks": "capitals", "items": 12, "limit": 20, "rows": 120}
     chart = broca.atlas(small, "capitals,sorting", rows=400, system_prompt="no")
     asked = [
-        (small, {"system_prompt": "no"}),
-        (run, {}),
-        (chart, {}),
-        (run, {"system_prompt": "a"}),
-    ]
+        (small, {"system_prompt": "no"}), (run, {}), (chart, {}), (run, {"system_prompt": "a"}),
+    ]  # fmt: skip
     first, second, third, fourth = (
         broca.compare(model, small, **few, **options).effects[0].effects for model, options in asked
     )

@@ -105,11 +105,9 @@ def test_an_answer_names_where_a_claim_did_not_hold():
     fresh, words = both.replicas
     assert "(not in other words: plus)" in both.headline
     for held, in_words, answer in (
-        (True, False, "held in part"),
-        (True, None, "held"),
-        (None, True, "inconclusive"),
+        (True, False, "held in part"), (True, None, "held"), (None, True, "inconclusive"),
         (False, True, "not held"),
-    ):
+    ):  # fmt: skip
         replicas = (replace(fresh, held=held), replace(words, held=in_words))
         assert replace(both, replicas=replicas).answer == answer
 

@@ -32,16 +32,12 @@ def sentences(number):
 @pytest.mark.parametrize(
     ("text", "loops"),
     [
-        ("the cat sat the cat sat the cat sat the cat sat", True),
-        ("``````````````````````", True),
-        ("( ( ( ( ( ( ( ( ( ( ( (", True),
-        ("> > > >", False),
-        ("110", False),
-        ("", False),
+        ("the cat sat the cat sat the cat sat the cat sat", True), ("``````````````````````", True),
+        ("( ( ( ( ( ( ( ( ( ( ( (", True), ("> > > >", False), ("110", False), ("", False),
         ("one sentence of eight words that says something new", False),
         ("8 + 4 = 12 and 12 + 30 = 42 so that the answer is 42", False),
     ],
-)
+)  # fmt: skip
 def test_loops_are_told_from_answers(text, loops):
     """Texts with half of their 3-grams repeated are loops; short answers never are."""
     assert repeats(text) is loops

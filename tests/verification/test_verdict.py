@@ -5,16 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from broca.results import verification as results
 from broca.results.base import AblationInfo, Interval, ModelInfo
-from broca.results.verification import (
-    Controls,
-    ControlSet,
-    Member,
-    Standing,
-    TaskDrop,
-    TaskFailures,
-    Verification,
-)
 from broca.verification.verdict import judge
 
 HEADS = ["L0H1", "L2H3"]
@@ -29,7 +21,7 @@ def lost(task, role, before, after, *, chance=0.0, p=None, half=0.02):
     """Returns a task's drop between two scores on 200 items; drops above 0.05 are significant."""
     drop = before - after
     p = (1e-6 if drop > 0.05 else 0.9) if p is None else p
-    return TaskDrop(
+    return results.TaskDrop(
         task, role, "acc", 200, before, after, drop, (drop - half, drop + half), "mcnemar", p, p,
         chance,
     )  # fmt: skip
@@ -37,22 +29,22 @@ def lost(task, role, before, after, *, chance=0.0, p=None, half=0.02):
 
 def controls(rank=1, sets=39):
     """Returns random sets of one kind, among which the tested set has the given rank."""
-    control_set = ControlSet(("L1H1", "L1H2"), 0.0, 0.0)
-    place = Standing(0.5, rank, rank / (sets + 1), None, interval(1 - (rank - 1) / sets))
-    return [Controls("layers", 100, 100, place, (control_set,) * sets)]
+    control_set = results.ControlSet(("L1H1", "L1H2"), 0.0, 0.0)
+    place = results.Standing(0.5, rank, rank / (sets + 1), None, interval(1 - (rank - 1) / sets))
+    return [results.Controls("layers", 100, 100, place, (control_set,) * sets)]
 
 
 def members(*needed):
     """Returns two members that are needed or not."""
     return [
-        Member(head, interval(0.2), interval(0.2), 0.001, contributes)
+        results.Member(head, interval(0.2), interval(0.2), 0.001, contributes)
         for head, contributes in zip(HEADS, needed, strict=True)
     ]
 
 
 def broken(task, share):
     """Returns outputs of a task, some of which are empty and lose what they had."""
-    return TaskFailures(task, 100, {"empty": 0.0}, {"empty": share}, share, "", share)
+    return results.TaskFailures(task, 100, {"empty": 0.0}, {"empty": share}, share, "", share)
 
 
 DROPS = [lost("adding", "task", 0.94, 0.1), *(lost(n, "other", 0.9, 0.89) for n in ("a", "b"))]
@@ -68,7 +60,7 @@ def verdict_of(drops=DROPS, *, off_target=None, specific=None, **changes):
         fields |= {"off_target_ci": (mean.low, mean.high), "off_target_drop": mean.value}
         fields |= {"specific_ci": (difference.low, difference.high)}
         fields |= {"specific_drop": difference.value}
-    verification = Verification(
+    verification = results.Verification(
         model=ModelInfo("toy", "abc"), task="adding", heads=HEADS, seed=0, verdict=None,
         ablation=AblationInfo("zero", 0.0), drops=tuple(drops),
         **{"off_target_drop": None, "specific_drop": drops[0].drop, **fields},
