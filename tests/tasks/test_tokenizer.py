@@ -1,7 +1,6 @@
 """Requests in tokens, chat templates and refusals."""
 
 from datetime import datetime
-from functools import partial
 
 import pytest
 from lm_eval.api.instance import Instance
@@ -77,10 +76,8 @@ def test_chat_templates_have_a_time_limit(reference, monkeypatch):
     for place in ("tasks.tokenizer", "models.gated"):
         monkeypatch.setattr(f"broca.{place}.SECONDS", 0.3)
     monkeypatch.setattr(reference.tokenizer, "chat_template", loop)
-    for render in (
-        partial(chatting(loop).chat, [USER]),
-        partial(reference.generate, "hi", chat=True),
-    ):
+    tasks, model = chatting(loop), reference
+    for render in (lambda: tasks.chat([USER]), lambda: model.generate("hi", chat=True)):
         with pytest.raises(BadInput, match=r"the chat template of .* took more than 0\.3 s"):
             render()
 

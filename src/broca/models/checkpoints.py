@@ -366,11 +366,10 @@ class Checkpoint:
         if file is not None:
             passed["gguf_file"] = file
         config, gguf = _config(base, source, passed)
-        for kernel in filter(lambda name: "/" in name, _attention(config)):
+        if kernel := _kernel(config):
             raise BadInput(
-                f"model '{base}': its configuration names code of another repository for its "
-                f"attention ({first_line(kernel)}), which is never run: remove "
-                "`attn_implementation` from its config.json"
+                f"model '{base}': its config.json names code on the hub ({first_line(kernel)}), "
+                "which is never run: remove `attn_implementation` from it"
             )
         return cls(base, source, adapters, passed, config, gguf)
 
@@ -398,12 +397,11 @@ class Checkpoint:
         return AutoTokenizer.from_pretrained([str(self.source), *own][-1], **options)
 
 
-def _attention(config: PretrainedConfig) -> Iterator[str]:
-    """Yields what computes the attention by a configuration and by those within it."""
-    yield str(getattr(config, "_attn_implementation", ""))
-    for part in vars(config).values():
-        if isinstance(part, PretrainedConfig):
-            yield from _attention(part)
+def _kernel(config: PretrainedConfig) -> str:
+    """Returns the attention that is code on the hub, by a configuration or one within it."""
+    own = str(getattr(config, "_attn_implementation", ""))
+    parts = (_kernel(part) for part in vars(config).values() if isinstance(part, PretrainedConfig))
+    return own if "/" in own else next(filter(None, parts), "")
 
 
 def _source(name: str) -> Path | str:

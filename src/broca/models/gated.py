@@ -304,11 +304,9 @@ class GatedModel:
         if chat and not getattr(tokenizer, "chat_template", None):
             raise BadInput(f"model '{self.name}' has no chat template: leave out `chat`")
         if chat:
-            said = [{"role": "user", "content": text}]
+            said, render = [{"role": "user", "content": text}], tokenizer.apply_chat_template
             with time_limit(SECONDS, f"the chat template of '{self.name}'"):
-                text = tokenizer.apply_chat_template(
-                    said, tokenize=False, add_generation_prompt=True
-                )
+                text = render(said, tokenize=False, add_generation_prompt=True)
         prompt = list(tokenizer.encode(text, add_special_tokens=not chat))
         prompt = prompt or [end if first is None else first]
         if prompt == [None]:

@@ -15,9 +15,6 @@ from broca.known_paths import place_of
 if TYPE_CHECKING:
     from broca.results.base import Result
 
-MOST_BYTES = 2**30
-"""Size of the largest file of a result that is read."""
-
 T = TypeVar("T")
 ResultT = TypeVar("ResultT", bound="Result")
 
@@ -96,8 +93,8 @@ def read_text(file: Path) -> str:
         BadInput: The file cannot be read, is a device or a pipe, or is too large for a result.
     """
     try:
-        if file.exists() and not (file.is_file() and file.stat().st_size <= MOST_BYTES):
-            raise OSError(f"it is no regular file of at most {MOST_BYTES:,} bytes")
+        if file.exists() and not (file.is_file() and file.stat().st_size <= 2**30):
+            raise OSError("it is no regular file of at most 1 GiB")
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(

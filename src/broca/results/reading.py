@@ -1,7 +1,6 @@
 """Reads any kind of result, and lists results in an index."""
 
 import json
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -45,15 +44,15 @@ def read(path: str | Path) -> Result:
     path = place_of(path)
     if path.is_dir():
         named = [path / kind.FILE for kind in KINDS if kind.FILE]
-        others = (file for file in sorted(path.glob("*.json")) if _kind_of(file) is not None)
-        found = next(chain(filter(Path.is_file, named), others), None)
-        if found is None:
+        files = [file for file in named if file.is_file()]
+        files = files or [file for file in sorted(path.glob("*.json")) if _kind_of(file)]
+        if not files:
             names = ", ".join(file.name for file in named)
             raise BadInput(
                 f"'{path}' holds no result of broca ({names}): give the out folder of a finished "
                 "command"
             )
-        path = found
+        path = files[0]
     kind = _kind_of(path)
     if kind is None:
         what = "is not a result of broca" if path.exists() else "does not exist"

@@ -451,9 +451,8 @@ def _read(folder: Path) -> RunFolderRecord | None:
     file = folder / NAME
     if not file.is_file():
         return None
-    text = read_text(file)
     try:
-        record = msgspec.json.decode(text, type=RunFolderRecord)
+        record = msgspec.json.decode(read_text(file), type=RunFolderRecord)
         if record.schema != SCHEMA or record.verb not in OWNERS:
             raise ValueError(f"schema {record.schema}, verb '{record.verb}'")
         msgspec.convert(record.options, OWNERS[record.verb])

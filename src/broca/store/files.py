@@ -4,7 +4,6 @@ import errno
 import fcntl
 import os
 import sqlite3
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,9 +13,6 @@ from broca.errors import BadInput, JournalBusy, JournalDamaged, JournalNotWritab
 
 MEMORY = ":memory:"
 """Name of a journal in memory."""
-
-_SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
-"""End of a rollback journal of several databases, which names a file that SQLite deletes."""
 
 _WAIT_S = 10.0
 """Seconds that a reader waits for a committing writer."""
@@ -73,7 +69,11 @@ def connect(name: str, *, write: bool) -> sqlite3.Connection:
     with in_our_words(name):
         if name == MEMORY:
             return sqlite3.connect(MEMORY, isolation_level=None)
-        _require_own_rollback(name)
+        # SQLite waits for the writer of a pipe, and deletes the file that is named at the end of a
+        # rollback journal of several databases, which broca never writes
+        left = Path(f"{os.path.realpath(name)}-journal")
+        if left.is_fifo() or _end_of(left) == bytes.fromhex("d9d505f920a163d7"):
+            raise damaged(name, f"'{left.name}' beside it was not written by broca")
         if write:
             connection = sqlite3.connect(name, isolation_level=None, timeout=_WAIT_S)
             # commits are on disk before the next batch begins
@@ -97,21 +97,12 @@ def connect(name: str, *, write: bool) -> sqlite3.Connection:
         return connection
 
 
-def _require_own_rollback(name: str) -> None:
-    """Refuses what a killed writer left beside a journal, if SQLite would delete files for it."""
-    left = Path(f"{os.path.realpath(name)}-journal")
-    try:
-        file = os.open(left, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would wait for its writer
-    except OSError:  # it is not there, or SQLite cannot open it either
-        return
-    try:
-        found = os.fstat(file)
-        own = stat.S_ISREG(found.st_mode)
-        own = own and os.pread(file, 8, max(0, found.st_size - 8)) != _SUPER_JOURNAL
-    finally:
-        os.close(file)
-    if not own:
-        raise damaged(name, f"'{left.name}' beside it was not written by broca")
+def _end_of(file: Path) -> bytes:
+    """Returns the last 8 bytes of a file; none if it is shorter, or cannot be opened."""
+    with suppress(OSError), file.open("rb") as content:
+        content.seek(-8, os.SEEK_END)
+        return content.read(8)
+    return b""
 
 
 class WriterLock:

@@ -3,7 +3,7 @@
 An answer is right if greedy decoding gives it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import chain, islice
 from typing import Any
 
@@ -41,8 +41,7 @@ def read_data_set(
     """
     name = name.removeprefix(PREFIX)
     rows, columns = _rows(name, fetch_urls, limit)
-    first = list(islice(rows, limit))
-    if not first:
+    if not rows:
         raise TaskUnusable(f"data set '{name}' has no rows")
     named = {"prompt": "prompt", "answer": "answer"} | dict(fields or {})
     if named.keys() != {"prompt", "answer"} or not columns.issuperset(named.values()):
@@ -52,7 +51,7 @@ def read_data_set(
             "verbs as prompt=COLUMN,answer=COLUMN"
         )
     examples = []
-    for row in first:
+    for row in rows:
         prompt, answer = (
             "" if text is None or text != text else str(text).strip()  # None or NaN
             for text in (row[named["prompt"]], row[named["answer"]])
@@ -62,7 +61,7 @@ def read_data_set(
     return Task(PREFIX + name, capability=name, examples=tuple(examples), kind="loglikelihood")
 
 
-def _rows(name: str, fetch_urls: bool, limit: int | None) -> tuple[Iterable[Any], set[str]]:
+def _rows(name: str, fetch_urls: bool, limit: int | None) -> tuple[list[Any], set[str]]:
     """Returns rows, with the names of labels in place of their numbers, and their columns."""
     import datasets
 
@@ -74,7 +73,8 @@ def _rows(name: str, fetch_urls: bool, limit: int | None) -> tuple[Iterable[Any]
         if not all(isinstance(row, dict) for row in rows):
             raise BadInput(f"'{name}' has no names of columns: give JSON objects, or a table")
         columns = set(chain(*rows))
-        return [dict.fromkeys(columns) | row for row in rows], columns  # what is missing is None
+        # what is missing is None
+        return [dict.fromkeys(columns) | row for row in rows[:limit]], columns
     path, config = name, None
     if not file.is_dir():
         skip_retries_if_unreachable()
@@ -97,8 +97,7 @@ def _rows(name: str, fetch_urls: bool, limit: int | None) -> tuple[Iterable[Any]
         if hasattr(feature, "names")
     }
     # a row without a label has None, or -1 for the last name
-    named = (
+    return [
         row | {name: of[-1 if row[name] is None else row[name]] for name, of in labels.items()}
         for row in rows
-    )
-    return named if labels else rows, set(data.column_names)
+    ], set(data.column_names)

@@ -79,9 +79,8 @@ def fetching(allowed: bool, what: str) -> Iterator[None]:
                 f"{what} fetches '{address}', which its file names: allow it with `fetch_urls`"
             )
         data = load(*args, **kwargs)
-        splits = data.values() if isinstance(data, dict) else [data]
-        kinds = {name: kind for split in splits for name, kind in (split.features or {}).items()}
-        media = [name for name, kind in kinds.items() if require_decoding(kind)]
+        split = next(iter(data.values())) if isinstance(data, dict) else data
+        media = [name for name, kind in (split.features or {}).items() if require_decoding(kind)]
         return data.remove_columns(media) if media else data
 
     if not allowed:
