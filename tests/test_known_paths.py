@@ -6,59 +6,70 @@ from pathlib import Path
 import pytest
 from results.samples import make_result
 
-from broca.errors import BadInput
+from broca.errors import BadInput, BrocaError
 from broca.known_paths import named_in, require_named
+from broca.models import load
+from broca.tasks.data_sets import read_data_set
 
 
 @pytest.fixture
-def task_file(tmp_path, monkeypatch):
-    """A task file; this machine has no earlier commands."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    file = tmp_path / "of others" / "words.yaml"
-    file.parent.mkdir()
-    file.write_text("task: words")
+def file(tmp_path):
+    """A task file in a folder."""
+    (file := tmp_path / "words.yaml").write_text("task: words")
     return file
 
 
-@pytest.mark.parametrize("named", ["{0.parent}", "data:{0}", "{0.parent}/link.csv", "{0}/"])
-def test_a_file_that_may_be_read_does_not_run(task_file, named):
-    """Neither a folder above it nor its reading lets a task file run, in this call or a later."""
-    (task_file.parent / "link.csv").symlink_to(task_file)
-    for call in ([named.format(task_file)], [], [str(task_file.parent)]):
+@pytest.mark.parametrize("named", ["{0.parent}", "data:{0}", "{0.parent}/link.csv", "result"])
+def test_a_file_that_may_be_read_does_not_run(file, named):
+    """A folder above a task file, its reading, and a result do not let it run, now or later."""
+    (link := file.with_name("link.csv")).symlink_to(file)
+    result = replace(make_result(), task=str(file))
+    for call in ([result if named == "result" else named.format(file)], [], [str(file.parent)]):
+        with named_in(call), pytest.raises(BadInput, match="name it in `trust`"):
+            require_named(str(file), exactly=True)
+        with named_in([*call, str(link)]):
+            require_named(str(link))
+
+
+def test_what_a_call_named_exactly_is_known_later(file):
+    """A task file runs in later calls that do not name it; what lies in a named folder is not."""
+    for call in ([f"capitals, {file}"], []):
         with named_in(call):
-            if call:
-                require_named(str(task_file.parent / "link.csv"))
-            with pytest.raises(BadInput, match="name it in `trust`"):
-                require_named(str(task_file), exactly=True)
-
-
-@pytest.mark.parametrize("exactly", [True, False])
-def test_a_result_grants_nothing(task_file, exactly):
-    """A result may have been read from a file of others: what it names is asked for."""
-    result = replace(make_result(), task=str(task_file))
-    with named_in([result]), pytest.raises(BadInput, match=f"names '{task_file}'"):
-        require_named(str(task_file), exactly=exactly)
-
-
-def test_a_task_file_that_a_call_named_runs_later(task_file):
-    """Its functions run in later calls, which need not name it; what lies beside it does not."""
-    beside = task_file.with_name("beside.yaml")
-    beside.write_text("task: beside")
-    for call in ([f"capitals, {task_file}"], [], [str(task_file.parent)]):
-        with named_in(call):
-            require_named(str(task_file), exactly=True)
-    with named_in([str(task_file.parent)]):
-        require_named(str(beside))
-    with named_in([]), pytest.raises(BadInput, match=f"names '{beside}'"):
-        require_named(str(beside))
+            require_named(str(file), exactly=True)
+    with named_in([str(file.parent)]):
+        require_named(str(file))
+    with named_in([make_result()]), pytest.raises(BadInput, match=f"names '{file}'"):
+        require_named(str(file))
 
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\udcff"])
-def test_a_name_of_several_lines_forges_no_path(task_file, end):
+def test_a_name_of_several_lines_forges_no_path(file, end):
     """A path is one line of the list, whatever ends a line elsewhere; bytes are no error."""
-    for name in (f"{task_file.parent}/a{end}{task_file}", f"{task_file}{end}"):
+    for name in (f"{file.parent}/a{end}{file}", f"{file}{end}"):
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).touch()
         require_named(name)  # as code does
     with named_in([]), pytest.raises(BadInput, match="name it in `trust`"):
-        require_named(str(task_file))
+        require_named(str(file))
+
+
+@pytest.mark.parametrize("name", ["base", "in", "secret:a.gguf", "card", "link", "secret/default"])
+def test_what_is_opened_is_what_was_named(tmp_path, monkeypatch, name):
+    """Bases of adapters, files of data and links lie in what was named, however it is written."""
+    monkeypatch.chdir(tmp_path)
+    for file, text in (
+        ("base/adapter_config.json", '{"base_model_name_or_path": "../secret", "peft_type": "A"}'),
+        ("in/adapter_config.json", '{"base_model_name_or_path": "secret:a.gguf", "peft_type": ""}'),
+        ("card/README.md", "---\nconfigs: [{config_name: a, data_files: ../secret/*l}]\n---"),
+        ("secret/a.gguf", ""), ("secret/a.jsonl", "{}"), ("link/README.md", ""),
+    ):  # fmt: skip
+        Path(file).parent.mkdir(exist_ok=True)
+        Path(file).write_text(text)
+    Path("link/train.jsonl").symlink_to(tmp_path / "secret/a.jsonl")
+    opens = load if name in ("base", "in", "secret:a.gguf") else read_data_set
+    allowed = ["base", "in", "card", "link"]
+    with named_in(allowed), pytest.raises(BadInput, match=r"names '.*secret.* `trust`"):
+        opens(f"./{name}")
+    with named_in([*allowed, "secret"]), pytest.raises(BrocaError) as refused:
+        opens(f"./{name}")
+    assert "`trust`" not in str(refused.value)

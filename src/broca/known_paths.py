@@ -73,19 +73,20 @@ def named_in(values: Iterable[Any]) -> Iterator[None]:
         _NAMED.reset(token)
 
 
-def require_named(name: str, *, exactly: bool = False) -> None:
+def require_named(name: str | Path, *, exactly: bool = False, inside: str | None = None) -> None:
     """Refuses a path that only a file names, and remembers a path that a call or code names.
 
     Args:
         name: Name of a model or of a file of tasks; other names than paths pass.
         exactly: Whether the path itself must be named as a task file, because it may run code;
             a folder above it, or that it may be read, is not enough.
+        inside: A folder that may be opened itself, whose contents pass.
 
     Raises:
         BadInput: Only a file names the path.
     """
     named, place = _NAMED.get(), _existing(name)
-    if place is None:
+    if place is None or (inside and place.is_relative_to(os.path.realpath(inside))):
         return
     known = (place, exactly) in _KNOWN or str(place) in _remembered(exactly)
     if named is None or (place, exactly) in named:
@@ -105,13 +106,14 @@ def _paths(value: Any) -> Iterator[tuple[Path, bool]]:
             yield from _paths(inner)
     elif isinstance(value, str):
         for word in map(str.strip, (value, *value.split(","))):
-            if place := _existing(word.removeprefix(PREFIX)):
+            gguf = "/".join(word.rsplit(":", 1)) if word.endswith(".gguf") else ""
+            if place := _existing(word.removeprefix(PREFIX)) or _existing(gguf):
                 yield place, False
                 if word.endswith((".yaml", ".yml")) and not word.startswith(PREFIX):
                     yield place, True
 
 
-def _existing(name: str) -> Path | None:
+def _existing(name: str | Path) -> Path | None:
     """Returns the path that a name means; None if there is nothing."""
     try:
         return Path(name).expanduser().resolve(strict=True) if name else None

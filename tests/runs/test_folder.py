@@ -1,7 +1,6 @@
 """Out folders are claimed, resumed, replaced and recognized as finished."""
 
 import json
-import os
 from dataclasses import replace
 
 import pytest
@@ -106,23 +105,17 @@ def test_a_finished_command_is_known_by_its_options_and_files(tmp_path, monkeypa
     assert not finished_files(moved, "localize", options)
 
 
-def test_files_that_a_record_names_are_walked_within_limits(tmp_path, monkeypatch):
-    """Other texts than names of places are no paths; large and closed folders are no error."""
-    model, out, other = (tmp_path / name for name in ("model", "out", "other"))
-    for place in (model, out, other):
-        place.mkdir()
-    (out / "result.json").write_text("{}")
-    (model / "closed").symlink_to("closed")
-    task_options = TaskOptions(system_prompt=str(other))
-    recorded = LocalizeOptions("m", task="own", run_options=RunOptions(task_options=task_options))
-    RunFolder.claim(model, verb="localize", options=recorded, command=[])
-    walked, walk = [], os.walk
-    monkeypatch.setattr(os, "walk", lambda place: walked.append(place) or walk(place))
-    monkeypatch.setattr("broca.runs.folder._MOST_FILES", 3)
-    options = LocalizeOptions(str(model), task="a", run_options=recorded.run_options)
-    note_finished(out, "localize", options, [out / "result.json"])
-    assert other not in walked
-    assert len(json.loads((out / "finished.json").read_text())["localize"]["stamps"]) <= 3
+@pytest.mark.parametrize("most", [9, 50_000])
+def test_only_options_that_name_places_are_walked(tmp_path, monkeypatch, most):
+    """Other texts are no paths; of large folders, the first files count."""
+    monkeypatch.setattr("broca.runs.folder._MOST_FILES", most)
+    prompt = RunOptions(task_options=TaskOptions(system_prompt=str(tmp_path)))
+    (tmp_path / "other").touch()
+    options = LocalizeOptions("m", task="a", run_options=prompt)
+    note_finished(tmp_path, "localize", options, [tmp_path / "result.json"])
+    stamps = json.loads((tmp_path / "finished.json").read_text())["localize"]["stamps"]
+    assert "other" not in stamps
+    assert 0 < len(stamps) <= most
 
 
 def test_changed_weights_or_tasks_are_told(tmp_path):

@@ -34,7 +34,7 @@ from broca.errors import (
     nearest,
     require_package,
 )
-from broca.known_paths import PACKAGED_MODELS, SHIPPED_MODELS, place_of
+from broca.known_paths import PACKAGED_MODELS, SHIPPED_MODELS, place_of, require_named
 from broca.limits import time_limit
 from broca.models.gguf_files import GGUFFile, gguf_place
 from broca.options import OFFLINE, ModelOptions
@@ -135,7 +135,7 @@ def _adapters(name: str, *, revision: str | None, offline: bool) -> tuple[Adapte
     """Returns the PEFT adapters that a name means, each of the model with those before it.
 
     Raises:
-        BadInput: An adapter is its own base.
+        BadInput: An adapter is its own base, or only it names the folder of its base.
     """
     adapters: list[AdapterFiles] = []
     while adapter := _adapter(name, revision=revision, offline=offline):
@@ -144,6 +144,7 @@ def _adapters(name: str, *, revision: str | None, offline: bool) -> tuple[Adapte
                 f"adapter '{name}' names itself as its base model: write the name or folder of its "
                 f"base into {_ADAPTER}"
             )
+        require_named(adapter.base, inside=adapter.place)
         adapters.insert(0, adapter)
         name, revision = adapter.base, adapter.base_revision
     return tuple(adapters)

@@ -13,7 +13,7 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.utils import cached_file
 
 from broca.errors import BadInput, MissingExtra, UnsupportedModel, first_line, require_package
-from broca.known_paths import PACKAGED_MODELS, place_of
+from broca.known_paths import PACKAGED_MODELS, place_of, require_named
 
 _LLAMA_3 = {
     "rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0,
@@ -70,6 +70,8 @@ def gguf_place(name: str) -> tuple[Path | str, str] | None:
         place, file = path.parent, path.name
     elif not place or not file.endswith(".gguf"):
         return None
+    else:
+        require_named(Path(place, file).absolute())
     if _PART.search(file):
         raise BadInput(
             f"'{file}' is a part of a split GGUF file, which transformers does not read: merge the "

@@ -324,7 +324,6 @@ class Catalog:
         if definition.examples:
             return definition
         if name.startswith(PREFIX):
-            require_named(name.removeprefix(PREFIX))
             limit = options.limit or 0
             rows = int(limit) if limit >= 1 else None
             return read_data_set(name, limit=rows, fetch_urls=self._fetch_urls)

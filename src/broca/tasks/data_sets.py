@@ -5,11 +5,12 @@ An answer is right if greedy decoding gives it.
 
 from collections.abc import Mapping
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any
 
 from broca.errors import BadInput, BrocaError, TaskUnusable, first_line
 from broca.known_paths import PREFIX as PREFIX
-from broca.known_paths import place_of
+from broca.known_paths import place_of, require_named
 from broca.models.checkpoints import skip_retries_if_unreachable
 from broca.tasks.example_files import read_rows
 from broca.tasks.examples import Task
@@ -36,7 +37,7 @@ def read_data_set(
         A task of its rows, named with `data:`; answers follow their prompts after a space.
 
     Raises:
-        BadInput: The data set cannot be read, or lacks a column.
+        BadInput: The data set cannot be read, lacks a column, or lies where only a file says.
         TaskUnusable: The data set has no rows.
     """
     name = name.removeprefix(PREFIX)
@@ -68,6 +69,7 @@ def _rows(name: str, fetch_urls: bool, limit: int | None) -> tuple[list[Any], se
     from broca.tasks.sandbox import fetching
 
     file = place_of(name)
+    require_named(name)
     if file.is_file():
         rows = [row for _, row in read_rows(file)]
         if not all(isinstance(row, dict) for row in rows):
@@ -80,8 +82,13 @@ def _rows(name: str, fetch_urls: bool, limit: int | None) -> tuple[list[Any], se
         skip_retries_if_unreachable()
         owner, *others = name.split("/", 2)
         path, config = "/".join([owner, *others[:1]]), "".join(others[1:]) or None
+        require_named(Path(path).absolute())
     try:
         with fetching(fetch_urls, f"data set '{name}'"):
+            if Path(path).is_dir():  # whose links and card may name others
+                files = datasets.load_dataset_builder(path, config).config.data_files or {}
+                for each in chain(*files.values()):
+                    require_named(each, inside=path)
             data = datasets.load_dataset(path, config, split="train")
             rows = list(islice(data, limit))
     except BrocaError:

@@ -20,10 +20,10 @@ import sys
 import sysconfig
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -70,9 +70,9 @@ def fetching(allowed: bool, what: str) -> Iterator[None]:
     Raises:
         BadInput: An address is named.
     """
-    load = datasets.load_dataset
+    loads = {name: getattr(datasets, name) for name in ("load_dataset", "load_dataset_builder")}
 
-    def load_dataset(*args: Any, **kwargs: Any) -> Any:
+    def checked(load: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         card = _card_of(str(args[0] if args else kwargs.get("path")))
         for address in filter(_is_address, _texts([args, kwargs, card])):
             raise BadInput(
@@ -84,11 +84,11 @@ def fetching(allowed: bool, what: str) -> Iterator[None]:
         return data.remove_columns(media) if media else data
 
     if not allowed:
-        datasets.load_dataset = load_dataset
+        vars(datasets).update({name: partial(checked, load) for name, load in loads.items()})
     try:
         yield
     finally:
-        datasets.load_dataset = load
+        vars(datasets).update(loads)
 
 
 def _is_address(text: str) -> bool:
