@@ -136,12 +136,9 @@ class ProgressDisplay:
             from rich.live import Live
 
             self._live = Live(
-                get_renderable=self._picture,
-                console=self._console,
-                refresh_per_second=5,
-                transient=True,
-                vertical_overflow="crop",
-            )
+                get_renderable=self._picture, console=self._console,
+                refresh_per_second=5, transient=True, vertical_overflow="crop",
+            )  # fmt: skip
             self._live.start()
 
     def _picture(self) -> Text:

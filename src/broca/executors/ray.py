@@ -144,11 +144,10 @@ class Worker:
         """Returns the engine of a setting; all engines share the model."""
         key, donors = setting
         if key not in self._engines:
-            self._engines[key] = RunnerSpec(
-                model=self._model,
-                donors=tuple(values.to(self._model.device) for values in donors),
-                engine_options=self._recipe.options,
-            ).engine()
+            model, options = self._model, self._recipe.options
+            placed = tuple(values.to(model.device) for values in donors)
+            spec = RunnerSpec(model=model, donors=placed, engine_options=options)
+            self._engines[key] = spec.engine()
         return self._engines[key]
 
 

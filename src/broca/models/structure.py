@@ -245,17 +245,14 @@ def find_structure(model: nn.Module) -> Structure:
             before = None if norm is None else NamedModule(names[norm], norm)
             attention = OutputProjection(index, names[mixed], mixed, heads, width, kv_heads, before)
         experts = _experts(layer)
-        parts.append(
-            LayerParts(
-                layer=index,
-                decoder_layer=NamedModule(f"{prefix}.{index}", layer),
-                attention=attention,
-                gap=gap,
-                feed_forward=_feed_forward(layer, mixed, runs, experts, names),
-                experts=None if experts is None else NamedModule(names[experts], experts),
-                expert_count=0 if experts is None else _expert_count(experts),
-            )
-        )
+        part = LayerParts(
+            layer=index, decoder_layer=NamedModule(f"{prefix}.{index}", layer),
+            attention=attention, gap=gap,
+            feed_forward=_feed_forward(layer, mixed, runs, experts, names),
+            experts=None if experts is None else NamedModule(names[experts], experts),
+            expert_count=0 if experts is None else _expert_count(experts),
+        )  # fmt: skip
+        parts.append(part)
     structure = Structure(tuple(parts), row_axis)
     _require_agreement(model, structure)
     if not structure.projections:

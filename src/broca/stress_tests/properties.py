@@ -69,13 +69,10 @@ def necessity(observe: Observe, subject: StressSubject, kind: str) -> Necessity:
     names = [family.name for family in subject.controls]
     controls = [float(drop[0].mean()) for drop in drops[1:]]
     return Necessity(
-        ablation=kind,
-        drop=_interval(drops[0][0]),
-        controls=dict(zip(names, controls, strict=True)),
-        selective=selective,
-        null=tuple(null),
-        rank=1 + sum(value >= selective for value in null),
-    )
+        ablation=kind, drop=_interval(drops[0][0]),
+        controls=dict(zip(names, controls, strict=True)), selective=selective,
+        null=tuple(null), rank=1 + sum(value >= selective for value in null),
+    )  # fmt: skip
 
 
 def decodability(observe: Observe, subject: StressSubject) -> Probe:

@@ -110,19 +110,13 @@ class Benchmark:
                 Item(title, number, document.prompt, document.target_text, document.requests)
                 for number, document in enumerate(documents)
             ),
-            metric=first.metric.full_name,
-            higher_is_better=first.metric.higher_is_better,
+            metric=first.metric.full_name, higher_is_better=first.metric.higher_is_better,
             chance=0.0,
             capability=title if name else str(first.metadata.get("capability", title)),
             rescored=any(part.metadata.get("rescored", False) for part in parts),
-            notes=tuple(notes),
-            _tokenizer=tokenizer,
-            _parts=parts,
-            _documents=tuple(documents),
-            _repeats=repeats,
-            _group=group,
-            _reference=reference_of(options),
-        )
+            notes=tuple(notes), _tokenizer=tokenizer, _parts=parts, _documents=tuple(documents),
+            _repeats=repeats, _group=group, _reference=reference_of(options),
+        )  # fmt: skip
         guesses = [document.chance for document in documents] if built.higher_is_better else []
         return replace(built, chance=built.aggregate(guesses, built.items) if any(guesses) else 0.0)
 

@@ -262,17 +262,12 @@ def harness_task(task: Task, tokenizer: RequestTokenizer, *, chat: bool) -> Any:
         examples = tuple(_stripped(example) for example in examples)
     documents = DocumentList(examples, ("prompt", *asks))
     config: dict[str, Any] = {
-        "task": task.name,
-        "custom_dataset": lambda **_: {"test": documents},
-        "test_split": "test",
-        "fewshot_split": "test",
-        "output_type": task.kind,
-        "doc_to_text": "prompt",
-        "doc_to_target": asks[-1],
-        "target_delimiter": space,
+        "task": task.name, "custom_dataset": lambda **_: {"test": documents},
+        "test_split": "test", "fewshot_split": "test", "output_type": task.kind,
+        "doc_to_text": "prompt", "doc_to_target": asks[-1], "target_delimiter": space,
         "metric_list": [listed_mean(name) for name in _METRICS[task.kind]],
         "metadata": {"capability": task.capability or task.name},
-    }
+    }  # fmt: skip
     if task.kind == "multiple_choice":
         config["doc_to_choice"] = "choices"
     if task.kind == "generate_until":

@@ -146,13 +146,9 @@ def choose_metric(task: Any, metric: str | None) -> Metric:
     if not filter_name:
         filter_name = "flexible-extract" if "flexible-extract" in filters else filters[0]
     require_known(f"task '{task.task_name}': filter", filter_name, filters, error=TaskUnusable)
-    return Metric(
-        name,
-        filter_name,
-        task.aggregation().get(name, mean),
-        bool(task.higher_is_better().get(name, True)),
-        stated=metric is not None or not any(map(callable, listed_metrics(task))),
-    )
+    stated = metric is not None or not any(map(callable, listed_metrics(task)))
+    higher = bool(task.higher_is_better().get(name, True))
+    return Metric(name, filter_name, task.aggregation().get(name, mean), higher, stated=stated)
 
 
 def _split(metric: str | None) -> tuple[str, str]:

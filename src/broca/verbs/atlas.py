@@ -108,13 +108,8 @@ def _assembled(
         started: When the atlas began.
     """
     model, names, benchmarks = run.model, run.model.components.names, run.tasks.benchmarks
-    matrix = EffectMatrix(
-        chart.joint.effects,
-        chart.joint.resampled,
-        able,
-        tuple(benchmark.capability for benchmark in benchmarks.values()),
-        chart.joint.explained,
-    )
+    joint, capabilities = chart.joint, tuple(one.capability for one in benchmarks.values())
+    matrix = EffectMatrix(joint.effects, joint.resampled, able, capabilities, joint.explained)
     findings = find(matrix, chart.tasks, names, k=options.k)
     low, high = interval(matrix.effects, matrix.resampled)
 

@@ -37,14 +37,12 @@ def list_tasks(*, include_path: str | Path | None = None) -> TaskList:
     """
     catalog = Catalog(include_path)
     return TaskList(
-        shipped=catalog.shipped,
-        instruct=catalog.instruct,
-        included=catalog.included,
-        included_groups=catalog.included_groups,
+        shipped=catalog.shipped, instruct=catalog.instruct,
+        included=catalog.included, included_groups=catalog.included_groups,
         paper=tuple(PAPER_TASKS.values()),
         groups={name: tuple(members) for name, members in PAPER_GROUPS.items()},
         sentences=SENTENCES,
-    )
+    )  # fmt: skip
 
 
 @verb(DescribeTaskOptions)
@@ -73,17 +71,11 @@ def describe_task(options: DescribeTaskOptions) -> TaskDescription:
     first = benchmark.items[0]
     families = " and ".join(families_of(benchmark.name)) or "none"
     return TaskDescription(
-        name=benchmark.name,
-        tasks=tuple(benchmark.task_names),
-        request_kind=benchmark.kind,
-        items=len(benchmark.items),
-        metric=benchmark.metric,
-        metrics=tuple(benchmark.metric_names),
-        chance=round(benchmark.chance, 4),
-        requests=len(requests),
+        name=benchmark.name, tasks=tuple(benchmark.task_names), request_kind=benchmark.kind,
+        items=len(benchmark.items), metric=benchmark.metric, metrics=tuple(benchmark.metric_names),
+        chance=round(benchmark.chance, 4), requests=len(requests),
         prompt_tokens=max(len(request.context) for request in requests),
         cut_items=benchmark.cut_items,
         notes=(*benchmark.notes, f"pairs of prompts for `broca stress`: {families}"),
-        first_prompt=first.prompt,
-        first_target=first.target,
-    )
+        first_prompt=first.prompt, first_target=first.target,
+    )  # fmt: skip

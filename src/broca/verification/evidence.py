@@ -120,14 +120,11 @@ class Evidence:
     ) -> tuple[Interval, str, float]:
         """Returns the drop of a task with its interval, its test and the two-sided p-value."""
         rows, scope = self.responses[name], self.scope
+        own = self.trial.aggregation(name, rows[before])
         return paired_drop(
-            rows[before],
-            rows[after],
-            level=scope.level,
-            resamples=scope.resamples,
-            seed=scope.seed,
-            aggregate=self.trial.aggregation(name, rows[before]),
-        )
+            rows[before], rows[after], level=scope.level, resamples=scope.resamples,
+            seed=scope.seed, aggregate=own,
+        )  # fmt: skip
 
     def tested(self, name: str) -> TaskDrop:
         """Returns the drop of a task with its interval and its uncorrected test."""

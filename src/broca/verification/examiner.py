@@ -133,15 +133,10 @@ class Examiner:
         evidence = replace(
             plain,
             drops=(claimed, *(replace(drop, p_holm=p) for drop, p in corrected)),
-            off_target_ci=_ends(off_target),
-            specific_ci=_ends(specific),
-            level=scope.level,
-            members=tuple(members),
-            dropped=dropped,
-            failures=failures,
-            samples=samples,
+            off_target_ci=_ends(off_target), specific_ci=_ends(specific), level=scope.level,
+            members=tuple(members), dropped=dropped, failures=failures, samples=samples,
             text=self.read(columns),
-        )
+        )  # fmt: skip
         few = trial.smaller(FEW)
         if specific and not settled(evidence):
             report("verifying: random sets")

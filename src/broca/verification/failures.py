@@ -106,15 +106,13 @@ def failures(
     skill = score(scores[0], every) - chance
     lost = score((scores[0] - scores[1]) * new, every)
     common = Counter(answer_text(outputs) for outputs in after).most_common(1)[0][0]
+    explained = min(1.0, max(0.0, lost / skill)) if can_fail and skill > 0 else 0.0
     return TaskFailures(
-        task=task,
-        items=len(items),
+        task=task, items=len(items),
         before={mode: float(np.mean(intact[mode])) for mode in MODES},
         after={mode: float(np.mean(ablated[mode])) for mode in MODES},
-        excess=float(np.mean(new)),
-        explained=min(1.0, max(0.0, lost / skill)) if can_fail and skill > 0 else 0.0,
-        most_common=common[:200],
-    )
+        excess=float(np.mean(new)), explained=explained, most_common=common[:200],
+    )  # fmt: skip
 
 
 def samples(

@@ -27,12 +27,10 @@ def component_grid(result: Localization | Refit) -> Figure:
             for line in result.ranking
         },
         f"estimated effect of ablating it on {result.response} in {result.task}",
-        model=getattr(result, "model", None),
-        selected=result.selected,
+        model=getattr(result, "model", None), selected=result.selected,
         span=None if known or result.selected else 1.0,
-        framed="selected, in full colour; the others in half of theirs",
-        stands_out=True,
-    )
+        framed="selected, in full colour; the others in half of theirs", stands_out=True,
+    )  # fmt: skip
     caption = "Each cell is a component of the model, layers from top to bottom; noise is grey."
     return Figure("components", caption, grid)
 
