@@ -53,23 +53,33 @@ def test_a_name_of_several_lines_forges_no_path(file, end):
         require_named(str(file))
 
 
-@pytest.mark.parametrize("name", ["base", "in", "secret:a.gguf", "card", "link", "secret/default"])
-def test_what_is_opened_is_what_was_named(tmp_path, monkeypatch, name):
-    """Bases of adapters, files of data and links lie in what was named, however it is written."""
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.parametrize(
+    ("name", "also"),
+    [
+        ("./base", "./base"), ("./in", "../secret"), ("../secret:a.gguf", "../secret"),
+        ("./card", "./card"), ("./link", "./link"), ("../secret/default", "../secret"),
+    ],
+)  # fmt: skip
+def test_what_is_opened_is_what_was_named(tmp_path, monkeypatch, name, also):
+    """Bases of adapters, files of data and links lie in what was named, however it is written.
+
+    A folder that the call names itself may name others.
+    """
+    (run := tmp_path / "run").mkdir()
+    monkeypatch.chdir(run)
+    adapter = '{"base_model_name_or_path": "%s", "peft_type": "A"}'
     for file, text in (
-        ("base/adapter_config.json", '{"base_model_name_or_path": "../secret", "peft_type": "A"}'),
-        ("in/adapter_config.json", '{"base_model_name_or_path": "secret:a.gguf", "peft_type": ""}'),
-        ("card/README.md", "---\nconfigs: [{config_name: a, data_files: ../secret/*l}]\n---"),
-        ("secret/a.gguf", ""), ("secret/a.jsonl", "{}"), ("link/README.md", ""),
+        ("base/adapter_config.json", adapter % "../../secret"),
+        ("in/adapter_config.json", adapter % "../secret:a.gguf"),
+        ("card/README.md", "---\nconfigs: [{config_name: a, data_files: ../../secret/*}]\n---"),
+        ("../secret/a.gguf", ""), ("../secret/a.jsonl", "{}"), ("link/README.md", ""),
     ):  # fmt: skip
         Path(file).parent.mkdir(exist_ok=True)
         Path(file).write_text(text)
     Path("link/train.jsonl").symlink_to(tmp_path / "secret/a.jsonl")
-    opens = load if name in ("base", "in", "secret:a.gguf") else read_data_set
-    allowed = ["base", "in", "card", "link"]
-    with named_in(allowed), pytest.raises(BadInput, match=r"names '.*secret.* `trust`"):
-        opens(f"./{name}")
-    with named_in([*allowed, "secret"]), pytest.raises(BrocaError) as refused:
-        opens(f"./{name}")
+    opens = load if name in ("./base", "./in", "../secret:a.gguf") else read_data_set
+    with named_in(["."]), pytest.raises(BadInput, match=r"names '.*secret.* `trust`"):
+        opens(name)
+    with named_in([".", also]), pytest.raises(BrocaError) as refused:
+        opens(name)
     assert "`trust`" not in str(refused.value)

@@ -80,7 +80,8 @@ def fetching(allowed: bool, what: str) -> Iterator[None]:
             )
         data = load(*args, **kwargs)
         split = next(iter(data.values())) if isinstance(data, dict) else data
-        media = [name for name, kind in (split.features or {}).items() if require_decoding(kind)]
+        features = getattr(split, "features", None) or {}  # a builder has no rows
+        media = [name for name, kind in features.items() if require_decoding(kind)]
         return data.remove_columns(media) if media else data
 
     if not allowed:
