@@ -80,17 +80,13 @@ def require_named(name: str | Path, *, exactly: bool = False, inside: str | None
         name: Name of a model or of a file of tasks; other names than paths pass.
         exactly: Whether the path itself must be named as a task file, because it may run code;
             a folder above it, or that it may be read, is not enough.
-        inside: A folder that may be opened itself, which names the path. Its contents pass, and
-            all that it names if the call names the folder itself.
+        inside: A folder that may be opened itself, whose contents pass.
 
     Raises:
         BadInput: Only a file names the path.
     """
     named, place = _NAMED.get(), _existing(name)
-    folder = None if inside is None else Path(os.path.realpath(inside))
-    if place is None or (folder and place.is_relative_to(folder)):
-        return
-    if named and (folder, False) in named:
+    if place is None or (inside and place.is_relative_to(os.path.realpath(inside))):
         return
     known = (place, exactly) in _KNOWN or str(place) in _remembered(exactly)
     if named is None or (place, exactly) in named:

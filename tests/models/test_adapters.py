@@ -6,7 +6,7 @@ import peft
 import pytest
 import torch
 from independent import sliced, zeroed_by_hand
-from models.test_loading import refused
+from models.test_loading import assert_refused
 from safetensors.torch import load_file, save_file
 from tiny import save_tiny, tiny_llama, tiny_tokenizer
 
@@ -121,9 +121,9 @@ def test_an_adapter_without_its_tensors_is_refused(base, tmp_path, part, fault):
     file = tmp_path / "adapter_model.safetensors"
     tensors = load_file(file)
     save_file({name: value for name, value in tensors.items() if part not in name}, file)
-    refused(tmp_path, fault)
+    assert_refused(tmp_path, fault)
     save_file(tensors | {"base_model.model.model.layers.9.lora_A.weight": torch.ones(2)}, file)
-    refused(tmp_path, r"has no place for 1 tensors \(base_model.*layers\.9")
+    assert_refused(tmp_path, r"has no place for 1 tensors \(base_model.*layers\.9")
 
 
 @pytest.mark.parametrize("merge", [True, False])
@@ -136,7 +136,7 @@ def test_an_adapter_of_an_adapter_is_both(base, tmp_path, merge):
     torch.testing.assert_close(logits(gated.model), logits(both), atol=1e-5, rtol=1e-5)
     assert gated.adapter.startswith(f"LORA adapter {outer} on {inner}")
     configure(inner, base_model_name_or_path=str(outer))
-    refused(outer, "names itself as its base")
+    assert_refused(outer, "names itself as its base")
 
 
 def configure(folder, **changes):
@@ -173,7 +173,7 @@ def test_what_is_no_adapter_of_weights_is_refused(base, tmp_path):
             load(str(tmp_path))
     for text in ("{", "{}"):
         (tmp_path / "adapter_config.json").write_text(text)
-        refused(tmp_path, r"adapter_config\.json")
+        assert_refused(tmp_path, r"adapter_config\.json")
 
 
 def test_an_adapter_is_no_way_around_pickle(base, tmp_path):
@@ -182,7 +182,7 @@ def test_an_adapter_is_no_way_around_pickle(base, tmp_path):
     safe = tmp_path / "adapter_model.safetensors"
     torch.save(load_file(safe), tmp_path / "adapter_model.bin")
     safe.unlink()
-    refused(tmp_path, r"adapter_model\.bin' are in pickle format")
+    assert_refused(tmp_path, r"adapter_model\.bin' are in pickle format")
     load(str(tmp_path), device="cpu", allow_pickle=True)
 
 
@@ -191,4 +191,4 @@ def test_an_adapter_s_patterns_have_a_time_limit(base, tmp_path, monkeypatch):
     adapter(base, tmp_path)
     configure(tmp_path, target_modules=r"(([a-z_.0-9])+)+!")
     monkeypatch.setattr("broca.models.checkpoints._ADAPTER_S", 0.5)
-    refused(tmp_path, r"took more than 0\.5 s")
+    assert_refused(tmp_path, r"took more than 0\.5 s")

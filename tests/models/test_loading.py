@@ -24,7 +24,7 @@ from broca.runs.run import Run, model_info
 from broca.runs.workspace import Workspace
 
 
-def refused(folder, message, **options):
+def assert_refused(folder, message, **options):
     """Asserts that a folder is refused with a message."""
     with pytest.raises(BadInput, match=message):
         load(str(folder), device="cpu", **options)
@@ -105,7 +105,7 @@ def test_a_folder_with_a_damaged_file_is_refused(folder, file, content, message)
         (folder / file).unlink()
     else:
         (folder / file).write_bytes(content)
-    refused(folder, message)
+    assert_refused(folder, message)
 
 
 T5 = T5Config(d_model=32, d_kv=8, d_ff=32, num_layers=1)
@@ -141,7 +141,7 @@ def test_pickle_that_runs_code_is_refused_all_the_same(folder, monkeypatch):
     monkeypatch.chdir(folder)
     (folder / "model.safetensors").unlink()
     torch.save({"weight": _Harmful()}, folder / "pytorch_model.bin")
-    refused(folder, "could not be loaded", allow_pickle=True)
+    assert_refused(folder, "could not be loaded", allow_pickle=True)
     assert not (folder / "mark").exists()
 
 
@@ -191,7 +191,7 @@ def test_a_checkpoint_that_does_not_fit_is_refused(folder, damage, capfd):
     """Tensors that are missing, left over or of another shape are named in one line."""
     change, config, message = DAMAGES[damage]
     rewrite(folder, change, **config)
-    refused(folder, message)
+    assert_refused(folder, message)
     assert "LOAD REPORT" not in "".join(capfd.readouterr())
 
 
@@ -209,7 +209,7 @@ def test_experts_that_do_not_fit_are_refused_by_name(tmp_path, change):
         return without("experts.1.w1")(tensors) | change(experts)
 
     rewrite(tmp_path, damaged)
-    refused(tmp_path, r"experts\.gate_up_proj.* cannot be made of those")
+    assert_refused(tmp_path, r"experts\.gate_up_proj.* cannot be made of those")
 
 
 @pytest.mark.parametrize(
@@ -351,4 +351,4 @@ def test_an_index_names_no_pickle_and_no_other_folder(folder, file, message):
     torch.save(tensors, folder / "weights.bin")
     index = {"metadata": {"total_size": 1}, "weight_map": dict.fromkeys(tensors, file)}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-    refused(folder, message)
+    assert_refused(folder, message)

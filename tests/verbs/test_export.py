@@ -114,7 +114,8 @@ def exported_logits(folder, loader=hf.AutoModelForCausalLM):
 def test_a_folder_with_an_adapter_is_exported(adapted, tmp_path, kind, merge, monkeypatch):
     """The export of an adapter's folder, at a relative path, answers as PEFT's zeroed model."""
     monkeypatch.chdir(tmp_path)
-    options = {"heads": "L0H1+L1H2", "device": "cpu", "merge_adapter": merge}
+    trusted = {"device": "cpu", "trust": str(tmp_path)}  # where the base is
+    options = {"heads": "L0H1+L1H2", "merge_adapter": merge, **trusted}
     assert broca.export("lora", "out", kind=kind, **options).reloaded.difference < 1e-4
     monkeypatch.chdir("/")
     expected = zeroed_logits(copy.deepcopy(adapted).merge_and_unload())
@@ -126,7 +127,7 @@ def test_a_folder_with_an_adapter_is_exported(adapted, tmp_path, kind, merge, mo
         again = broca.load(str(tmp_path / "out"), device="cpu")
         assert torch.allclose(logits(again.model), expected, atol=1e-4)
         with pytest.raises(UnsupportedModel, match="it is an adapter of an adapter; use `kind`"):
-            broca.export(str(tmp_path / "out"), tmp_path / "more", heads="L0H2", device="cpu")
+            broca.export(str(tmp_path / "out"), tmp_path / "more", heads="L0H2", **trusted)
 
 
 @pytest.mark.parametrize("kind", ["adapter", "heads"])

@@ -125,8 +125,8 @@ class Usage:
     def _require_alone(self, model: nn.Module, name: str) -> None:
         if any(one is model and thread != get_ident() for thread, one in self._users):
             raise BadInput(
-                f"another thread uses model '{name}', which would be ablated there too: wait until "
-                "it ends, or give each thread a `copy()` of the model"
+                f"another thread uses model '{name}', and the gates of one would act on the other: "
+                "wait until it ends, or give each thread a `copy()` of the model"
             )
 
     def _freeze(self) -> None:

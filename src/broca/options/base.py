@@ -77,7 +77,9 @@ def _are_lines(given: Any) -> bool:
 NAMES = Must("a name or a list of names", _are_names)
 Called = Annotated[Any, PYTHON_ONLY, Must("a function", callable)]
 Said = Annotated[Any, PYTHON_ONLY, Must("lines of text", _are_lines)]
-Scoped = Annotated[Any, PYTHON_ONLY, Must("a broca.Scope", lambda one: hasattr(one, "resamples"))]
+Scoped = Annotated[
+    Any, PYTHON_ONLY, Must("a broca.Scope", lambda one: hasattr(one, "member_items"))
+]
 Names = Annotated[Any, NAMES]
 """A name or an object, or several: a list, or a text that joins names."""
 
