@@ -30,6 +30,7 @@ from broca.runs.run import Run
 from broca.runs.task_sets import load_tasks, whole_tasks
 from broca.tasks import Benchmark, Task
 from broca.tasks.preparation import as_in_harness
+from broca.tasks.tokenizer import on_day
 
 NEW_TOKENS = 12
 """Number of tokens of each continuation, where the model has room."""
@@ -193,7 +194,10 @@ def compare_answers(
     versions = {name: version(name) for name in libraries}
     prompts, tokens = ablated.tokens.shape
     same_continuations = int(same.all(dim=1).sum())
-    return ReloadCheck(versions, prompts, tokens, worst, tolerance, same_continuations)
+    return ReloadCheck(
+        versions, prompts=prompts, tokens=tokens,
+        difference=worst, tolerance=tolerance, same_continuations=same_continuations,
+    )  # fmt: skip
 
 
 def ablated_score(
@@ -257,7 +261,8 @@ def compare_scores(
     if (tokenizer.pad_token_id or 0) >= model.get_input_embeddings().num_embeddings:
         tokenizer = copy.deepcopy(tokenizer)
         tokenizer.pad_token = tokenizer.eos_token  # hf embeds its padding
-    with as_in_harness(), redirect_stderr(StringIO()):  # it draws bars that cannot be switched off
+    day = on_day(options.chat_template_date)
+    with as_in_harness(), day, redirect_stderr(StringIO()):  # it draws bars in spite of all options
         results = simple_evaluate(
             HFLM(
                 pretrained=model, tokenizer=tokenizer, batch_size=8, max_length=options.max_length,

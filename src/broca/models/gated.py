@@ -36,9 +36,6 @@ _FEWEST = 16
 """Fewest positions that pass the output head together: processors round the products of very few
 rows differently, and logits would depend on the batch."""
 
-_OF_WORKERS = ("device_map", "allow_pickle", "trust_remote_code", "merge_adapter")
-"""Options with which Ray's workers load a model that is loaded here."""
-
 
 @dataclass(frozen=True, eq=False)
 class GatedParts:
@@ -178,16 +175,12 @@ class GatedModel:
         require_weights(self.model, self.name)
         gated = self.gated_parts(components, _scale_of(components) if scale is None else scale)
         names = [component.name for component in gated.named]
-        self._usage.ablate(names, self.model, name=self.name)
-        try:
-            with (
-                torch.compiler.set_stance("force_eager"),
-                ActiveGates(gated.points, gated.values, every_row=True),
-            ):
-                yield self
-        finally:
-            for name in names:
-                self._usage.ablated.remove(name)
+        with (
+            self._usage.ablating(names, self.model, self.name),
+            torch.compiler.set_stance("force_eager"),
+            ActiveGates(gated.points, gated.values, every_row=True),
+        ):
+            yield self
 
     def gated_parts(self, components: Any, scale: float = 0.0) -> GatedParts:
         """Returns the gates that scale some components of any kinds.
@@ -257,22 +250,8 @@ class GatedModel:
             )
 
     def require_unused(self, given: Mapping[str, Any]) -> None:
-        """Refuses options of loading, which come too late for this model.
-
-        Args:
-            given: The keywords of a call. Ray's workers load the model again, as some of them say.
-
-        Raises:
-            BadInput: One has another value than its default, or the components are others.
-        """
-        executor = getattr(given.get("executor_options"), "executor", given.get("executor"))
-        obeyed = ("trust", *(_OF_WORKERS if executor == "ray" else ()))
-        for name, value in vars(ModelOptions(components=self.kinds)).items():
-            if given.get(name, value) != value and name not in obeyed:
-                raise BadInput(
-                    f"`{name}` is for loading a model, and '{self.name}' is loaded: leave it out, "
-                    "or load the model with it"
-                )
+        """Refuses options of loading, which come too late; see `ModelOptions.require_unused`."""
+        ModelOptions.require_unused(given, components=self.kinds, model=self.name)
 
     def generate(
         self, text: str, *, max_new_tokens: int = 64, chat: bool = False, **options: Any

@@ -106,8 +106,9 @@ class Usage:
                     if self._belongs_to_caller:
                         self._fingerprint = ""
 
-    def ablate(self, names: Sequence[str], model: nn.Module, *, name: str) -> None:
-        """Adds names to `ablated`.
+    @contextmanager
+    def ablating(self, names: Sequence[str], model: nn.Module, name: str) -> Iterator[None]:
+        """A context in which names are among `ablated`.
 
         Args:
             names: Names of components.
@@ -121,6 +122,11 @@ class Usage:
             if names:
                 self._require_alone(model, name)
             self.ablated += names
+        try:
+            yield
+        finally:
+            for ablated in names:
+                self.ablated.remove(ablated)
 
     def _require_alone(self, model: nn.Module, name: str) -> None:
         if any(one is model and thread != get_ident() for thread, one in self._users):

@@ -42,6 +42,7 @@ class ModelOptions(Options):
     """How a model is loaded; one that is loaded already refuses other values than it has."""
 
     HOW: ClassVar[frozenset[str]] = frozenset({"device", "device_map", "allow_pickle", "trust"})
+    OF_WORKERS: ClassVar = ("device_map", "allow_pickle", "trust_remote_code", "merge_adapter")
 
     components: str = "heads"
     """What can be ablated: {components}, joined by +."""
@@ -74,6 +75,27 @@ class ModelOptions(Options):
     def keywords(self) -> dict[str, Any]:
         """Returns the keywords of `broca.load`."""
         return {name: value for name, value in vars(self).items() if name != "trust"}
+
+    @classmethod
+    def require_unused(cls, given: Mapping[str, Any], *, components: str, model: str) -> None:
+        """Refuses options of loading for a model that is loaded.
+
+        Args:
+            given: The keywords of a call. Ray's workers load the model again, as some of them say.
+            components: Kinds of components of the model.
+            model: Name of the model.
+
+        Raises:
+            BadInput: An option has another value than its default, or the components are others.
+        """
+        executor = getattr(given.get("executor_options"), "executor", given.get("executor"))
+        obeyed = {"trust", *(cls.OF_WORKERS if executor == "ray" else ())}
+        for name, value in vars(cls(components=components)).items():
+            if given.get(name, value) != value and name not in obeyed:
+                raise BadInput(
+                    f"`{name}` is for loading a model, and '{model}' is loaded: leave it out, or "
+                    "load the model with it"
+                )
 
 
 class FixedComponents(ModelOptions):

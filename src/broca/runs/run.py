@@ -295,7 +295,8 @@ class Run:
         reading = TextReading(components, tuple(sorted(columns)), self.ablation.scale, sequences)
         ((before, after, divergence),) = self.observe([reading])
         count = sum(len(tokens) - 1 for tokens in sequences)
-        return TextChange(count, float(np.exp(before)), float(np.exp(after)), float(divergence))
+        before, after = float(np.exp(before)), float(np.exp(after))
+        return TextChange(count, before=before, after=after, divergence=float(divergence))
 
     @property
     def search_rows(self) -> int:

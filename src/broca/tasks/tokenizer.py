@@ -61,7 +61,7 @@ _clock = RLock()
 
 
 @contextmanager
-def _today(day: str | None) -> Iterator[None]:
+def on_day(day: str | None) -> Iterator[None]:
     """A context in which `strftime_now` of chat templates says a day, as of midnight.
 
     Templates get no function as a variable, so the clock of transformers is replaced.
@@ -207,7 +207,7 @@ class RequestTokenizer:
         ) from refused
 
     def _rendered(self, messages: Sequence[dict[str, Any]], *, add_generation_prompt: bool) -> str:
-        with _today(self._day), time_limit(SECONDS, "the chat template of the tokenizer"):
+        with on_day(self._day), time_limit(SECONDS, "the chat template of the tokenizer"):
             text = self._tokenizer.apply_chat_template(
                 messages, tokenize=False, add_generation_prompt=add_generation_prompt,
                 continue_final_message=not add_generation_prompt, **self._template_settings,
