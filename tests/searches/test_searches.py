@@ -7,7 +7,7 @@ import pytest
 from task_problems import rows_of, searched
 
 from broca.errors import BadInput, UnknownName
-from broca.measurement import Measurement
+from broca.measurement import Measurement, Plan
 from broca.searches import METHODS, Method, Problem, Ranking, require_method
 from broca.testing import planted_problem
 
@@ -139,6 +139,21 @@ def test_what_is_no_ranking_is_refused_by_the_name_of_its_method(change):
 
     method = Method(name="wrong", measures="", answers="", rows="", make=Wrong)
     with pytest.raises(BadInput, match="method 'wrong' must return a Ranking"):
+        next(method.search(PROBLEM))
+
+
+def test_a_plug_in_measures_at_most_what_it_says():
+    """One row more than its `most_rows` ends the search before that row is measured."""
+
+    class Greedy:
+        def generate(self, problem):
+            yield Plan.crossed(np.zeros((2, 30), dtype=bool), problem.items[:1])
+
+        def most_rows(self, _):
+            return 1
+
+    method = Method(name="greedy", measures="", answers="", rows="", make=Greedy)
+    with pytest.raises(BadInput, match="method 'greedy' measures 2 rows"):
         next(method.search(PROBLEM))
 
 

@@ -79,16 +79,21 @@ share = lambda _, results: {"acc": scipy.special.softmax([one for one, _ in resu
 
 
 def test_choices_that_a_task_draws_and_scores_itself(tiny, kinds):
-    """Draws of a task's functions are lm-eval's; its own score has the chance of guessing."""
+    """Draws of a task's functions are lm-eval's; its own score says chance and right choices."""
     (kinds / "own.py").write_text(OWN)
-    own = "process_docs: OWNshuffled\ndoc_to_target: OWNlabel\nprocess_results: OWNshare\n"
-    text = f"include: choice.yaml\ntask: drawn\n{own.replace('OWN', '!function own.')}"
-    (kinds / "drawn.yaml").write_text(text)
-    results = harness_results(tiny.model, tiny.tokenizer, ["drawn"], folder=kinds)
-    benchmark = assert_equal(tiny, kinds, "drawn", results, metric="acc")
-    assert benchmark.chance == 0.5
-    right = [benchmark.margin(item).gold for item in benchmark.items]
-    assert right == [benchmark.document(item)["label"] for item in benchmark.items]
+    drawn = (
+        "include: choice.yaml\ntask: drawn\nprocess_docs: OWNshuffled\ndoc_to_target: OWNlabel\n"
+    )
+    share = "include: drawn.yaml\ntask: share\nprocess_results: OWNshare\n"
+    for name, text in (("drawn", drawn), ("share", share)):
+        (kinds / f"{name}.yaml").write_text(text.replace("OWN", "!function own."))
+    results = harness_results(tiny.model, tiny.tokenizer, ["drawn", "share"], folder=kinds)
+    for name, chance in (("drawn", 0.25), ("share", 0.5)):
+        benchmark = assert_equal(tiny, kinds, name, results, metric="acc")
+        assert benchmark.chance == chance
+        labels = [benchmark.document(item)["label"] for item in benchmark.items]
+        right = [benchmark.margin(item).gold for item in benchmark.items]
+        assert right == (labels if name == "drawn" else [(0, 1)] * len(labels))
 
 
 def test_solved_examples_limit_and_system_prompt(tiny, kinds):

@@ -7,7 +7,7 @@ import pytest
 import broca
 from broca.errors import BadInput
 from broca.integrations import BrocaLM
-from broca.options import ExecutorOptions
+from broca.options import ExecutorOptions, ModelOptions, ScanOptions
 from tests.tiny import tiny_gated
 
 
@@ -35,8 +35,13 @@ def test_a_shipped_model_is_described():
 def test_options_of_loading_are_refused_for_a_loaded_model(call, given):
     """They are not ignored, unless they say what the model is, or how Ray's workers load it."""
     model = tiny_gated(components="heads+mlp")
-    with pytest.raises(BadInput, match=f"`{next(iter(given))}` is for loading a model, and 'tiny'"):
+    refused = f"`{next(iter(given))}` is for loading a model, and 'tiny'"
+    with pytest.raises(BadInput, match=refused):
         call(model, **given)
+    whole = ScanOptions(model=model, model_options=ModelOptions(**given))
+    for keywords in ({"settings": whole}, {"model": model, "model_options": whole.model_options}):
+        with pytest.raises(BadInput, match=refused):
+            broca.scan(**keywords)
     ray = ExecutorOptions(executor="ray")
     assert model.require_unused({"executor_options": ray, "trust_remote_code": True}) is None
     assert broca.scan(model, components="heads+mlp", dtype="auto").kinds == "heads+mlp"

@@ -20,7 +20,7 @@ from broca.cli.wording import in_flags, tell
 from broca.errors import EXIT_CODES, BadInput, BrocaError, NothingToLocalize, nearest
 from broca.executors.process import tune_process
 from broca.known_paths import named_in
-from broca.options import OFFLINE, values
+from broca.options import OFFLINE, leaf_values
 
 app = make_app(
     "broca",
@@ -72,7 +72,8 @@ def main() -> NoReturn:
         flags.update(_require_command(words))
         run, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
         given = [*bound.args, *bound.kwargs.values()]
-        with named_in(value for each in given for value in values(each)):  # as the user gave them
+        named = (value for each in given for _, value in leaf_values(each))  # as the user gave them
+        with named_in(named):
             run(*bound.args, **bound.kwargs)
     except SystemExit:  # of lm-eval, or a signal
         print_text("")

@@ -12,7 +12,7 @@ from transformers import TrainerCallback as Base
 from broca.engine import Ablation
 from broca.errors import BadInput
 from broca.models import GatedModel
-from broca.options import RunOptions
+from broca.options import ModelOptions, RunOptions
 from broca.runs.session import open_run, open_workspace, require_names
 from broca.tasks import Task
 
@@ -82,6 +82,9 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         self._tokenizer, self._every, self._limit = tokenizer, every, limit
         self._seed, self._log = seed, log
         self._run_options, self._opened = RunOptions.of(keywords, run_options), ExitStack()
+        kinds = self._run_options.model_options.components
+        given = {**keywords, "run_options": run_options}
+        ModelOptions.require_unused(given, components=kinds, model="the model in training")
         if self._run_options.ablation_options.ablation != "zero":
             raise BadInput("`ablation`: a training measures zeros, or a `scale`")
 

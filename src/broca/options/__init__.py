@@ -2,9 +2,9 @@
 
 from broca.options.base import Options as Options
 from broca.options.base import flat as flat
+from broca.options.base import leaf_values as leaf_values
 from broca.options.base import leaves as leaves
 from broca.options.base import names_of as names_of
-from broca.options.base import values as values
 from broca.options.base import verb as verb
 from broca.options.generation import APPLIED_SETTINGS as APPLIED_SETTINGS
 from broca.options.generation import LENGTH_NAMES as LENGTH_NAMES

@@ -223,12 +223,13 @@ def verb(cls: type[Options]) -> Callable[[Callable[[Any], R]], Callable[..., R]]
                 raise BadInput(f"`settings` must be {cls.__name__}, not {type(settings).__name__}")
             given = named | keywords
             options = cls.of(given, settings)
-            for value in given.values():
+            known = [value for _, value in leaf_values(options)]
+            for value in known:
                 models = value if isinstance(value, list | tuple) else [value]
                 if all(hasattr(model, "require_unused") for model in models):
                     for model in models:
-                        model.require_unused(given)
-            with named_in(values(options)):
+                        model.require_unused({"settings": settings, **given})
+            with named_in(known):
                 return function(options)
 
         with_keywords.__signature__ = Signature(  # type: ignore[attr-defined]
@@ -252,13 +253,13 @@ def leaves(cls: type[Options]) -> Iterator[tuple[type[Options], Field[Any]]]:
             yield from leaves(group)
 
 
-def values(given: Any) -> Iterator[Any]:
-    """Yields a value; in place of options, those of their fields and of their groups'."""
+def leaf_values(given: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yields a value and its name; in place of options, those of their fields and their groups'."""
     if isinstance(given, Options):
         for item in fields(given):
-            yield from values(getattr(given, item.name))
+            yield from leaf_values(getattr(given, item.name), item.name)
     else:
-        yield given
+        yield name, given
 
 
 def names_of(cls: type[Options]) -> tuple[str, ...]:

@@ -8,7 +8,17 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from msgspec import Meta
 
 from broca.errors import BadInput, nearest
-from broca.options.base import HIDDEN, ON, PYTHON_ONLY, WHOLE, Called, Count, Options, shown_as
+from broca.options.base import (
+    HIDDEN,
+    ON,
+    PYTHON_ONLY,
+    WHOLE,
+    Called,
+    Count,
+    Options,
+    leaf_values,
+    shown_as,
+)  # fmt: skip
 from broca.options.generation import generation_settings, json_value, named_values, require_day
 
 Reference = Callable[[Any], "str | Sequence[str] | None"]
@@ -81,15 +91,18 @@ class ModelOptions(Options):
         """Refuses options of loading for a model that is loaded.
 
         Args:
-            given: The keywords of a call. Ray's workers load the model again, as some of them say.
+            given: The keywords of a call, also groups of options. Ray's workers load the model
+                again, as some of them say.
             components: Kinds of components of the model.
             model: Name of the model.
 
         Raises:
             BadInput: An option has another value than its default, or the components are others.
         """
-        executor = getattr(given.get("executor_options"), "executor", given.get("executor"))
-        obeyed = {"trust", *(cls.OF_WORKERS if executor == "ray" else ())}
+        default = ("components", cls.components)  # a group says it of every model
+        inner = (pair for group in given.values() for pair in leaf_values(group))
+        given = {**{n: value for n, value in inner if n and (n, value) != default}, **given}
+        obeyed = {"trust", *(cls.OF_WORKERS if given.get("executor") == "ray" else ())}
         for name, value in vars(cls(components=components)).items():
             if given.get(name, value) != value and name not in obeyed:
                 raise BadInput(

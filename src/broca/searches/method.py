@@ -129,13 +129,26 @@ class Method:
         """Returns the search for the solution of a problem.
 
         Raises:
-            BadInput: As in `most_rows`; while it runs, the method's ranking is no valid one.
+            BadInput: As in `most_rows`; while it runs, the method measures more than that, or its
+                ranking is no valid one.
         """
-        self.most_rows(problem, options)
-        return self._checked(problem, self.strategy(options).generate(problem))
+        most = self.most_rows(problem, options)
+        return self._checked(problem, self.strategy(options).generate(problem), most)
 
-    def _checked(self, problem: Problem, search: Search[Ranking]) -> Search[Ranking]:
-        found, count = (yield from search), problem.components
+    def _checked(self, problem: Problem, search: Search[Ranking], most: int) -> Search[Ranking]:
+        left, count = most, problem.components
+
+        def answer(plan: Plan) -> Search[Measurement]:
+            nonlocal left
+            left -= plan.cost
+            if left < 0:
+                raise BadInput(
+                    f"method '{self.name}' measures {most - left:,} rows, and its `most_rows` says "
+                    f"at most {most:,}: correct one of them"
+                )
+            return (yield plan)
+
+        found = yield from answered(search, answer)
         if not (
             isinstance(found, Ranking)
             and np.isfinite(found.effects).sum() == np.size(found.effects) == count

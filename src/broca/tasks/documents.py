@@ -183,10 +183,18 @@ class Document:
             return []
         return [str(choice) for choice in task.doc_to_choice(self.fields)]
 
-    @property
+    @cached_property
     def right_choices(self) -> tuple[int, ...]:
-        """The positions of the right choices; none if the task does not state them."""
+        """The positions of the right choices; none if the task does not state them.
+
+        Those of a task that scores itself are the choices whose score is 1 if they alone are
+        likely: its target may be one of several, as that of truthfulqa_mc2.
+        """
         task, choices = self.part.harness, self.choices
+        if self._own_score and choices and self.part.metric.higher_is_better:
+            scores = enumerate(self._scores_of_one_likely)
+            if right := tuple(at for at, score in scores if score >= _RIGHT):
+                return right
         several_inputs = getattr(task, "multiple_input", 0)
         target = task.doc_to_text(self.fields) if several_inputs else self.target
         indices = [
@@ -204,13 +212,23 @@ class Document:
         """
         part, count = self.part, len(self.choices) or len(self.requests)
         several = part.kind == "multiple_choice" or len(self.requests) > 1
-        rescored = "rescored" in part.metadata
-        if not several or not (rescored or part.metric.name in _CHOSEN):
+        if not several or not ("rescored" in part.metadata or part.metric.name in _CHOSEN):
             return 0.0
-        if not part.scores_itself or rescored:
-            return max(1, len(self.right_choices)) / count
+        if self._own_score:
+            return fmean(self._scores_of_one_likely)
+        return max(1, len(self.right_choices)) / count
+
+    @property
+    def _own_score(self) -> bool:
+        """Whether a function of the task, and not of the caller, computes its score."""
+        return self.part.scores_itself and "rescored" not in self.part.metadata
+
+    @property
+    def _scores_of_one_likely(self) -> list[float]:
+        """The score if one choice alone is likely, for each choice, or else each request."""
+        count = len(self.choices) or len(self.requests)
         likely = (99.0 * (np.eye(count, len(self.requests)) - 1)).tolist()
-        return fmean(self.score([LogLikelihood(v, not v) for v in row]) for row in likely)
+        return [self.score([LogLikelihood(v, not v) for v in row]) for row in likely]
 
     def metrics(self, outputs: Sequence[Output]) -> dict[str, Any]:
         """Returns all values that the task's code computes from the answers to `requests`."""
