@@ -127,14 +127,15 @@ def test_settings_of_generations_replace_the_tasks_own(folder, tokenizer):
 def test_answers_that_do_not_fit_have_no_margin():
     """Neither a function's answer that is longer than the context or empty, nor two requests."""
     task = broca.Task.from_examples([("a", "b"), ("c", "d")], max_new_tokens=4)
-    options = TaskOptions(reference=lambda document: document["prompt"] * 9)
+    options = TaskOptions(reference=lambda document: [document["prompt"] * 9, None])
     requests = [RequestTokenizer(tiny_tokenizer(), max_length=length) for length in (8, 9)]
     short, long = (Catalog().load(task, tokenizer, options=options) for tokenizer in requests)
     assert [short.margin(item) for item in short.items] == [None, None]
     document = short._documents[0]
     several = replace(document, instances=document.instances * 2, tokens=document.tokens * 2)
     assert (document.accepts("b"), several.accepts("b")) == (True, False)
-    assert len(long.margin(long.items[0]).requests[0].continuation) == 9
+    forced = long.margin(long.items[0]).requests
+    assert [len(request.continuation) for request in forced] == [9]
     options = TaskOptions(reference=lambda _: ["b", ""])
     empty = Catalog().load(task, requests[1], options=options)
     assert empty.margin(empty.items[0]) is None

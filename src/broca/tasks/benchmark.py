@@ -255,7 +255,8 @@ class Benchmark:
         if callable(self._reference):
             with refused(f"the reference of item {item.number} of task '{item.task}'"):
                 given = self._reference(document.fields)
-                answers = [given] if isinstance(given, str) else list(given or ())
+                several = [given] if isinstance(given, str) else given or ()
+                answers = [answer for answer in several if answer is not None]
             forced = [self._forced(document, f"{delimiter}{answer}") for answer in answers]
             whole = tuple(request for request in forced if request is not None)
             if not whole or len(whole) < len(forced):
