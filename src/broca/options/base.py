@@ -335,7 +335,7 @@ def _expected(message: str) -> str:
     if match is None:
         return message.replace("`", "")
     kind, sign, bound = match.groups()
-    return f"{_BOUNDS[sign]} {float(bound):g}" if sign else _NOUNS.get(kind, f"a {kind}")
+    return f"{_BOUNDS[sign]} {float(bound):,.15g}" if sign else _NOUNS.get(kind, f"a {kind}")
 
 
 def _within(hint: Any) -> tuple[Any, ...]:

@@ -111,10 +111,11 @@ class Sufficiency:
             f"{percent(line.kept)} under {line.ablation} ablation" for line in self.sets
         )
         least = self.least(self.curves[0])
-        first = "no first components are" if least is None else f"the first {least} are"
+        first = "no first components are" if least is None else f"the first {least:,} are"
+        first = "the first alone is" if least == 1 else first
         return (
-            f"{joined_names(heads)} alone keep {kept} of {task}; in the ranking's order of "
-            f"{self.components}, {first} enough"
+            f"{joined_names(heads)} alone keep{'s' * (len(heads) == 1)} {kept} of {task}; in the "
+            f"ranking's order of {self.components:,}, {first} enough"
         )
 
     def tables(self) -> dict[str, Table]:
