@@ -56,7 +56,7 @@ NAMINGS = {
 """The kinds of component from left to right in pictures."""
 
 _KIND_OF_LETTER = {naming.letter: kind for kind, naming in NAMINGS.items()}
-_NAME = re.compile(r"L(\d{1,9})([A-Z]?)(\d{0,9})")
+_NAME = re.compile(r"L(\d{1,5})([A-Z]?)(\d{0,6})")
 
 
 @dataclass(frozen=True, slots=True, order=True)

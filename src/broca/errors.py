@@ -171,10 +171,10 @@ def require_known(what: str, name: str, known: Iterable[str], *, error: type[Bro
 def first_line(error: object) -> str:
     """Returns the first line of an error or a text without its full stop, or its class.
 
-    After a colon at its end follows the next one.
+    After a colon at its end follows the next one. At most 1,000 characters are returned.
     """
     lines = [line.strip() for line in str(error).strip().splitlines()] or [type(error).__name__]
-    return " ".join(lines[: 1 + lines[0].endswith(":")]).rstrip(".")
+    return " ".join(lines[: 1 + lines[0].endswith(":")])[:1000].rstrip(".")
 
 
 def is_shortage(error: BaseException) -> bool:

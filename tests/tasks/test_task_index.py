@@ -108,7 +108,10 @@ def test_the_file_that_cannot_be_read_is_named(folder, tokenizer, task, error, m
 
 
 def test_folder_without_a_task_is_refused(tmp_path):
-    """A folder without a task file, or whose only one has an error or is a folder, is refused."""
+    """A folder without a task file, or whose only one has an error or is a folder, is refused.
+
+    A group is enough.
+    """
     with pytest.raises(BadInput, match="holds no lm-eval task"):
         Catalog(tmp_path)
     (tmp_path / "broken.yaml").write_text("task: [")
@@ -118,3 +121,5 @@ def test_folder_without_a_task_is_refused(tmp_path):
     (tmp_path / "good.yaml").mkdir()
     with pytest.raises(TaskUnusable, match=r"good\.yaml' cannot be read"):
         Catalog(tmp_path)
+    (tmp_path / "group.yaml").write_text("group: sums\ntask: [addition]\n")
+    assert Catalog(tmp_path).included_groups == ("sums",)

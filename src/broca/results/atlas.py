@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from broca.options.base import Seed
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, joined_names
 from broca.results.pages.charts import Figure, Matrix
 from broca.results.pages.drawing import level
@@ -190,7 +191,7 @@ class Atlas(Result, file="atlas.json", page="atlas.html", verb="broca atlas"):
     k: int
     resamples: int
     shrunk: bool
-    seed: int
+    seed: Seed
     task_options: dict[str, Any] = field(default_factory=dict)
     cost: AtlasCost
     notes: tuple[str, ...] = ()

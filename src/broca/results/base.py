@@ -10,7 +10,9 @@ from html import escape
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, dataclass_transform
+
+import msgspec
 
 from broca.errors import BadInput, BrocaError, first_line, require_known
 from broca.known_paths import place_of
@@ -26,6 +28,8 @@ Lines = list[dict[str, Any]]
 
 SCHEMA = 2
 """Version of the layout of all files."""
+_Size = Annotated[int, msgspec.Meta(ge=0, le=10**5)]
+"""A number that no model exceeds, so that a page of another's file ends."""
 
 
 _SENTENCES = 5
@@ -61,9 +65,9 @@ class ModelInfo:
     name: str
     fingerprint: str
     architecture: str = ""
-    layers: int | None = None
-    heads: int | None = None
-    kv_heads: int | None = None
+    layers: _Size | None = None
+    heads: _Size | None = None
+    kv_heads: _Size | None = None
     dtype: str = ""
     neurons: int | None = None
     parameters: int | None = None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from broca.errors import BadInput
+from broca.options.base import Seed
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, joined_names
 from broca.results.pages.tables import Column, Table, percent, points
 from broca.results.pages.template import filled
@@ -53,7 +54,7 @@ class Claim(Result, file="claim.json", verb="broca localize"):
     ablation: AblationInfo
     others: tuple[str, ...]
     same_skill: tuple[str, ...]
-    seed: int
+    seed: Seed
     task_options: dict[str, Any]
     drop: Interval
     off_target: Interval
@@ -145,7 +146,7 @@ class Replica:
     respect: Respect
     task: str
     ablation: str
-    seed: int
+    seed: Seed
     items: int
     drop: Interval | None = None
     specific: Interval | None = None

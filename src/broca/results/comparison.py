@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from broca.options.base import Seed
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, joined_names
 from broca.results.pages.charts import Figure, LineChart, Series
 from broca.results.pages.grid import ComponentGrid, counted
@@ -168,7 +169,7 @@ class Comparison(Result, file="comparison.json", page="comparison.html", verb="b
     components: tuple[str, ...]
     ablation: AblationInfo
     response: str
-    seed: int
+    seed: Seed
     level: float
     rows: int
     items: dict[str, int]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from broca.errors import BadInput
+from broca.errors import BadInput, first_line
 from broca.known_paths import place_of
 
 if TYPE_CHECKING:
@@ -82,7 +82,8 @@ def decode(kind: type[ResultT], text: str) -> ResultT:
         return restored(data, kind)
     except (ValueError, TypeError, RecursionError) as error:
         raise BadInput(
-            f"this is not {kind.described()} of broca ({error}); give a file of `{kind.VERB}`"
+            f"this is not {kind.described()} of broca ({first_line(error)}); give a file of "
+            f"`{kind.VERB}`"
         ) from error
 
 

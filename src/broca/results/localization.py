@@ -14,6 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from broca.errors import BadInput
+from broca.options.base import Seed
 from broca.results.base import ZEROED, AblationInfo, ModelInfo, Result, joined_names, tables_of
 from broca.results.claim import Claim, Replication
 from broca.results.files import ResultT, plain, read_text
@@ -48,7 +49,7 @@ class SearchInfo:
 
     method: str
     options: dict[str, Any]
-    seed: int
+    seed: Seed
     response: str = ""
     items: int = 0
 
@@ -177,7 +178,7 @@ class Repeat:
         rows: Number of (mask, item) rows that it measured.
     """
 
-    seed: int
+    seed: Seed
     selected: tuple[str, ...]
     answer: Literal["found", "nothing", "not enough rows"] | None
     rows: int

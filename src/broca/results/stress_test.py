@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from broca.options.base import Seed
 from broca.results.base import Interval, ModelInfo, Result, joined_names
 from broca.results.pages.charts import Figure, IntervalChart, Series
 from broca.results.pages.grid import ComponentGrid
@@ -110,7 +111,7 @@ class StressTest(Result, file="stress.json", page="stress.html", verb="broca str
     model: ModelInfo
     family: str
     heads: tuple[str, ...]
-    seed: int
+    seed: Seed
     pairs: int
     necessity: tuple[Necessity, ...]
     probe: Probe | None

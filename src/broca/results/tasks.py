@@ -70,7 +70,7 @@ class TaskList(Result, file="tasks.json", verb="broca tasks"):
             code = ", executes code" if task.executes_code else ""
             yield f"{task.name} (lm-eval's, {task.skill}: {task.metric}{code})"
         for group, members in self.groups.items():
-            yield f"{group} (group of the paper: {', '.join(members)})"
+            yield f"{group} (the paper's group, as other tasks: {', '.join(members)})"
 
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each task and group: its name and origin."""

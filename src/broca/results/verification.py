@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from broca.options.base import Seed
 from broca.results.base import AblationInfo, Interval, ModelInfo, Result, joined_names
 from broca.results.pages.charts import Figure
 from broca.results.pages.tables import Table
@@ -371,7 +372,7 @@ class Verification(
     task: str
     heads: tuple[str, ...]
     ablation: AblationInfo
-    seed: int
+    seed: Seed
     drops: tuple[TaskDrop, ...]
     off_target_drop: float | None
     off_target_ci: tuple[float, float] | None = None

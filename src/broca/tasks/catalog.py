@@ -128,7 +128,7 @@ class Catalog:
             if not folder.is_dir():
                 raise BadInput(f"`include_path` '{include_path}' is not a folder; check the path")
             self._included, self._broken = read_task_files(folder.rglob("*.yaml"))
-            if not self.included:
+            if not (self.included or self.included_groups):
                 nothing = f"`include_path` '{include_path}' holds no lm-eval task in a YAML file"
                 raise TaskUnusable(next(iter(self._broken.values()), nothing))
 
