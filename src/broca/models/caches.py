@@ -21,6 +21,15 @@ from torch import Tensor, nn
 from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
 
 
+def cache_of(output: Any) -> Any | None:
+    """Returns the cache of a model's output; None without one.
+
+    transformers renames `past_key_values` to `cache`: 5.24 knows both, 5.40 will not.
+    """
+    renamed = getattr(output, "cache", None)
+    return getattr(output, "past_key_values", None) if renamed is None else renamed
+
+
 class Reread:
     """Replaces the cache of a model without one: its tokens are read again at every step.
 

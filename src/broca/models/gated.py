@@ -17,7 +17,7 @@ from torch import Tensor
 from broca.components import Component, ComponentSet, components_in
 from broca.errors import BadInput, first_line
 from broca.limits import SECONDS, time_limit
-from broca.models.caches import Reread, whole_cache
+from broca.models.caches import Reread, cache_of, whole_cache
 from broca.models.checkpoints import described_adapters, unwrapped
 from broca.models.gates import ActiveGates, GatePoint, Replacement, choose, kinds_of
 from broca.models.resumption import Resumption
@@ -114,7 +114,7 @@ class GatedModel:
         with usage.held(model, name), torch.no_grad():
             structure = find_structure(model)
             token = torch.zeros(1, 1, dtype=torch.long, device=input_device(model))
-            own_cache = getattr(model(input_ids=token, use_cache=True), "past_key_values", None)
+            own_cache = cache_of(model(input_ids=token, use_cache=True))
         chosen = choose(structure, components, architecture=type(model).__name__)
         return cls(
             name, model, tokenizer, structure, components, *chosen, usage, own_cache, **origin
@@ -549,7 +549,8 @@ class GatedModel:
                 self.require_embedded(tokens.flatten().tolist())
             self._reset_rotary_scaling()
         else:
-            arguments["past_key_values"] = cache
+            renamed = "cache" in self._forward_parameters
+            arguments["cache" if renamed else "past_key_values"] = cache
         if cache is not None or not bool(attention_mask.all()):  # as transformers' own loop does
             arguments["attention_mask"] = attention_mask
             if "position_ids" in self._forward_parameters:
@@ -564,7 +565,7 @@ class GatedModel:
             logits = output.logits[:, -keep:]
         else:
             output, logits = self._run_at(keep, most, arguments)
-        filled = getattr(output, "past_key_values", None) if use_cache else None
+        filled = cache_of(output) if use_cache else None
         if use_cache and filled is None:
             filled = Reread(tokens)
         return logits, filled

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from broca.errors import BadInput, UnsupportedModel
+from broca.models.caches import cache_of
 from broca.results.checks import NotCovered
 
 PROBE_TOKENS = 8
@@ -489,7 +490,7 @@ def _probe(
             for module in _leaves(layer):
                 hooks.enter_context(module.register_forward_pre_hook(partial(watch, index)))
         output = model(input_ids=tokens, use_cache=True)
-    return probed, getattr(output, "past_key_values", None), max(axes, default=0)
+    return probed, cache_of(output), max(axes, default=0)
 
 
 def _leaves(layer: nn.Module) -> Iterator[nn.Module]:
