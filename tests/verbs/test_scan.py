@@ -38,9 +38,8 @@ def test_options_of_loading_are_refused_for_a_loaded_model(call, given):
     refused = f"`{next(iter(given))}` is for loading a model, and 'tiny'"
     with pytest.raises(BadInput, match=refused):
         call(model, **given)
-    whole = ScanOptions(model=model, model_options=ModelOptions(**given))
     with pytest.raises(BadInput, match=refused):
-        broca.scan(settings=whole)
+        broca.scan(settings=ScanOptions(model=model, model_options=ModelOptions(**given)))
     ray = ExecutorOptions(executor="ray")
     assert model.require_unused({"executor_options": ray, "trust_remote_code": True}) is None
     assert broca.scan(model, components="heads+mlp", dtype="auto").kinds == "heads+mlp"

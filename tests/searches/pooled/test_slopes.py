@@ -1,6 +1,7 @@
 """Pooled where components are more than rows can tell apart: it searches those of large slopes."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,24 +14,25 @@ NEEDED, SHARED, DECOY, BACKUP = [7, 33], 15, 60, 139
 PROBLEM = problem_of(3, COUNT, items=50, k=3, continuous=True, differentiable=True, scale=2.0)
 
 
-def respond(plan):
+def respond(plan, needed=1.5, more=1.0):
     """Two components cost the first task log-odds, a third all tasks, and a backup of the first.
 
     The backup has no slope as long as the first is open. A decoy costs most alone and least beside
-    them, so that it joins first and has to be exchanged. Ablated outputs are doubled.
+    them, so that it joins first and has to be exchanged. Ablated outputs are doubled. All but the
+    two cost `more` times as much.
     """
     masks, own = plan.masks[plan.mask_index], plan.item_index < 100
     slopes = np.zeros((len(plan), COUNT))
-    slopes[np.ix_(own, NEEDED)] = 1.5
-    slopes[:, SHARED] = np.where(own, 1.5, 3.0)
-    slopes[own, DECOY] = 1.6 - 0.4 * masks[own][:, NEEDED].sum(axis=1)
-    slopes[own, BACKUP] = 3.0 * masks[own, NEEDED[0]]
+    slopes[:, SHARED] = more * np.where(own, 1.5, 3.0)
+    slopes[own, DECOY] = more * (1.6 - 0.4 * masks[own][:, NEEDED].sum(axis=1))
+    slopes[own, BACKUP] = more * 3.0 * masks[own, NEEDED[0]]
+    slopes[np.ix_(own, NEEDED)] = needed
     sure = 1 / (1 + np.exp((masks * slopes).sum(axis=1) - 3))
     if plan.response == "accuracy":
         drawn = np.random.default_rng(0).random(1000)[plan.item_index]
         return Measurement(plan, (drawn < sure).astype(float))
-    slopes[own, NEEDED[0]] += 3.0 * masks[own, BACKUP]
-    slopes[np.ix_(own, NEEDED)] -= 0.4 * masks[own][:, [DECOY]]
+    slopes[own, NEEDED[0]] += more * 3.0 * masks[own, BACKUP]
+    slopes[np.ix_(own, NEEDED)] -= more * 0.4 * masks[own][:, [DECOY]]
     gradients = -slopes * (sure * (1 - sure))[:, None]
     return Measurement(plan, sure, gradients.astype(np.float32) if plan.gradients else None)
 
@@ -50,6 +52,14 @@ def test_components_of_large_slopes_are_searched_where_rows_are_few(rows, listed
     assert not ranking.effects[~ablated].any()
     assert ranking.universal == (SHARED,)
     assert ("of 140 components were searched" in str(ranking.notes)) == (listed < COUNT)
+
+
+def test_a_set_that_is_likely_is_selected_with_a_note():
+    """Where two components cost little, few rows name them, and say that they are not sure."""
+    weak = partial(respond, needed=0.35, more=0.0)
+    ranking, _ = searched("pooled", weak, replace(PROBLEM, rows=1000))
+    assert {*NEEDED} < {*ranking.selected}
+    assert "make the set likely, not sure" in str(ranking.notes)
 
 
 @pytest.mark.long

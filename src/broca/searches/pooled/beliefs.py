@@ -347,6 +347,7 @@ class Outcome:
         joint: Upper bound, at 95 %, of what masks of the screen lose beyond the sum of what their
             components cost alone.
         hidden: Where a better set may be, so that no bound is stated; empty for nowhere.
+        likely: The answer if no further rows can be spent; None if it is `answer`.
     """
 
     answer: AnswerInfo
@@ -356,6 +357,7 @@ class Outcome:
     bound: float
     joint: float
     hidden: str = ""
+    likely: AnswerInfo | None = None
 
     @property
     def is_finding(self) -> bool:

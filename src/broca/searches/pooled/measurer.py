@@ -57,10 +57,10 @@ class SetDrops:
     specific: Floats
     items: Ints
 
-    def harmful(self, least: float) -> Bools:
-        """Whether each set does specific harm of at least `least`, `(sets,)`."""
+    def harmful(self, least: float, errors: float) -> Bools:
+        """Whether each set costs the task `least`, and more than others by some standard errors."""
         variances, items = self._spread(self.specific)
-        specific = self.specific.mean(axis=1) - 1.645 * np.sqrt(variances / items) > 0
+        specific = self.specific.mean(axis=1) - errors * np.sqrt(variances / items) > 0
         harmful: Bools = (self.task.mean(axis=1) >= least) & specific
         return harmful
 

@@ -104,6 +104,9 @@ _LASTING = 0.25
 """Share of these rows for components that add nothing to the set but cost much alone."""
 _CERTAIN = 1.645
 """Standard errors of a 90 % interval, by which the worth of a finding exceeds zero."""
+_LIKELY = 1.0
+"""Standard errors at the end of the budget, for sets that grew: few rows are left for them, and the
+verification tests them on more items."""
 
 _OFTEN = 0.9
 """Minimum probability that the others lose half of `least` without a universal component."""
@@ -112,6 +115,10 @@ _LEFT = 4
 _JOINT = 0.5
 """Share of `least` that the screen's masks may lose beyond the sum of what their components cost
 alone, if the answer is that there is nothing."""
+_UNSURE = (
+    "the search's rows make the set likely, not sure (above zero by one standard error, not by "
+    f"{_CERTAIN}): more rows, or the verification, decide"
+)
 _DRAWS = 200
 """Number of draws of the posterior whose best sets show how stable the selection is."""
 _FAR = 20
@@ -180,7 +187,7 @@ class Pooled:
                 break
             measurer.budget = measurer.rows + rows
             outcome = yield from search.spend(rows)
-        return search.ranked(outcome)
+        return search.ranked(replace(outcome, answer=outcome.likely or outcome.answer))
 
 
 class _Search:
@@ -325,7 +332,7 @@ class _Search:
             # the model has only pairs, and underestimates a set of which each member alone destroys
             # the task: the set is found by all rows, or by these
             met = yield from self._meet(members[None], measurer.rows_left)
-            proven = met is not None and met.harmful(self._strategy.least)[0]
+            proven = met is not None and met.harmful(self._strategy.least, _CERTAIN)[0]
             settled = self._outcome(members, proven)
             outcome = settled if settled.is_finding else self._outcome(outcome.members)
         return outcome
@@ -340,8 +347,11 @@ class _Search:
         met = yield from self._meet(sets, self._measurer.rows_left)
         if met is None:
             return self._outcome(best)
-        first = int(met.specific.mean(axis=1).argmax())
-        return self._outcome(sets[first], met.harmful(self._strategy.least)[first])
+        first, least = int(met.specific.mean(axis=1).argmax()), self._strategy.least
+        outcome = self._outcome(sets[first], met.harmful(least, _CERTAIN)[first])
+        if not outcome.is_finding and met.harmful(least, _LIKELY)[first]:
+            outcome = replace(outcome, likely=AnswerInfo("found"))
+        return outcome
 
     def _candidates(self) -> Bools:
         """Returns the best sets of the posterior, and the most harmful set."""
@@ -502,7 +512,7 @@ class _Search:
             effects, (*selected, *contrast[~inside].tolist()), selected, outcome.reason, options,
             intervals=np.stack([effects - halves, effects + halves], axis=1),
             frequency=frequency, others=others, universal=tuple(universal.tolist()),
-            notes=(self._searched,) if self._few else (),
+            notes=(*[self._searched] * self._few, *[_UNSURE] * (outcome.answer is outcome.likely)),
             additivity=additivity(masks, -losses, lasso, seed=measurer.problem.seed),
             answer=outcome.answer,
         )  # fmt: skip
