@@ -20,7 +20,7 @@ def test_tasks_are_listed_with_what_they_need():
         "gsm8k (lm-eval's, math: exact_match,flexible-extract)",
         "mbpp (lm-eval's, code: pass_at_1, executes code)",
         "rhyme           a word that rhymes with another (for chat models)",
-        "general (group of the paper: hellaswag, boolq, arc_challenge, mmlu)",
+        "general (the paper's group, as other tasks: hellaswag, boolq, arc_challenge, mmlu)",
     } <= set(lines)
     data = json.loads(printed("tasks", "--json"))
     assert set(data["sentences"]) == {*data["shipped"], *data["instruct"]}
