@@ -98,6 +98,7 @@ SIZES: dict[str, Any] = {
     "encoder_hash_byte_group_vocab": 64, "initializer_range": 0.2, "init_std": 0.2,
     "initializer_std": 0.2,
     "is_decoder": True, "use_cache": True, "add_cross_attention": False,
+    "n_input_layers": 1, "n_output_layers": 1,
     "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0,
 }  # fmt: skip
 """Value of every field of this name, wherever the default configuration has a number."""
