@@ -18,7 +18,7 @@ from broca.options.base import (
     Options,
     leaf_values,
     shown_as,
-)  # fmt: skip
+)
 from broca.options.generation import generation_settings, json_value, named_values, require_day
 
 Reference = Callable[[Any], "str | Sequence[str] | None"]
