@@ -124,7 +124,7 @@ def test_models_stand_below_one_another(planted, reference):
     (two_models,) = reproduce("scale", [planted, reference], **settings)
     assert [row["model"] for row in two_models.rows] == ["planted", "reference"]
     assert {row["parameters"] for row in two_models.rows} == {1_220_864}
-    lists, size = reproduce("table9,scale", planted, **settings)
+    lists, size = reproduce("table9,scale", "planted", dtype="float32", **settings)
     assert [row["task"] for row in lists.rows] == ["rhyming"]
     assert size.rows == two_models.rows[:1]
 

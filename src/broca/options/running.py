@@ -99,9 +99,11 @@ class ModelOptions(Options):
         Raises:
             BadInput: An option has another value than its default, or the components are others.
         """
-        default = ("components", cls.components)  # a group says it of every model
-        inner = (pair for group in given.values() for pair in leaf_values(group))
-        given = {**{n: value for n, value in inner if n and (n, value) != default}, **given}
+        inner = dict(pair for group in given.values() for pair in leaf_values(group) if pair[0])
+        if inner.get("components") == cls.components:  # a group says it of every model
+            del inner["components"]
+        if not hasattr(inner.get("journal"), "catalog"):  # of a verb that calls this one
+            given = {**inner, **given}
         obeyed = {"trust", *(cls.OF_WORKERS if given.get("executor") == "ray" else ())}
         for name, value in vars(cls(components=components)).items():
             if given.get(name, value) != value and name not in obeyed:
