@@ -135,7 +135,8 @@ class CoAblation:
 
 def _masks_of_rounds(problem: Problem) -> int:
     """Returns the number of masks of a greedy search: the intact one, and those of k rounds."""
-    return 1 + sum(problem.components - chosen for chosen in range(problem.k))
+    rounds = min(problem.k, problem.components)
+    return 1 + sum(problem.components - chosen for chosen in range(rounds))
 
 
 def _alone(problem: Problem, items: Ints) -> Plan:
