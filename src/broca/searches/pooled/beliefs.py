@@ -347,7 +347,7 @@ class Outcome:
         joint: Upper bound, at 95 %, of what masks of the screen lose beyond the sum of what their
             components cost alone.
         hidden: Where a better set may be, so that no bound is stated; empty for nowhere.
-        likely: The answer if no further rows can be spent; None if it is `answer`.
+        likely: Whether the set is found if no further rows can be spent, though not by `answer`.
     """
 
     answer: AnswerInfo
@@ -357,7 +357,7 @@ class Outcome:
     bound: float
     joint: float
     hidden: str = ""
-    likely: AnswerInfo | None = None
+    likely: bool = False
 
     @property
     def is_finding(self) -> bool:

@@ -187,7 +187,9 @@ class Pooled:
                 break
             measurer.budget = measurer.rows + rows
             outcome = yield from search.spend(rows)
-        return search.ranked(replace(outcome, answer=outcome.likely or outcome.answer))
+        if outcome.likely:
+            outcome = replace(outcome, answer=AnswerInfo("found"))
+        return search.ranked(outcome)
 
 
 class _Search:
@@ -349,9 +351,8 @@ class _Search:
             return self._outcome(best)
         first, least = int(met.specific.mean(axis=1).argmax()), self._strategy.least
         outcome = self._outcome(sets[first], met.harmful(least, _CERTAIN)[first])
-        if not outcome.is_finding and met.harmful(least, _LIKELY)[first]:
-            outcome = replace(outcome, likely=AnswerInfo("found"))
-        return outcome
+        likely = not outcome.is_finding and met.harmful(least, _LIKELY)[first]
+        return replace(outcome, likely=bool(likely))
 
     def _candidates(self) -> Bools:
         """Returns the best sets of the posterior, and the most harmful set."""
@@ -512,7 +513,7 @@ class _Search:
             effects, (*selected, *contrast[~inside].tolist()), selected, outcome.reason, options,
             intervals=np.stack([effects - halves, effects + halves], axis=1),
             frequency=frequency, others=others, universal=tuple(universal.tolist()),
-            notes=(*[self._searched] * self._few, *[_UNSURE] * (outcome.answer is outcome.likely)),
+            notes=(*[self._searched] * self._few, *[_UNSURE] * outcome.likely),
             additivity=additivity(masks, -losses, lasso, seed=measurer.problem.seed),
             answer=outcome.answer,
         )  # fmt: skip
