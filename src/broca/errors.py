@@ -26,7 +26,7 @@ class TooFewRows(BadInput):
 
     def __init__(self, rows: int, fewest: int) -> None:
         super().__init__(
-            f"`rows` {rows} is too few: the method needs {fewest} at least; use more rows, "
+            f"`rows` {rows} is too few: the search alone needs {fewest}; use more rows, "
             "fewer `items` or another method"
         )
         self.fewest = fewest

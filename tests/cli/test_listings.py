@@ -119,8 +119,7 @@ def test_a_journal_is_shown_and_exported(tmp_path):
     assert "12 rows" in shown
     assert "attribution: 5 vectors" in shown
     assert "run 1: no task by verify: 12 rows measured, 12 tokens, finished" in shown
-    content = json.loads(printed("journal", file, "--json"))
-    assert content["vectors"] == {"attribution": 5}
+    assert json.loads(printed("journal", file, "--json"))["vectors"] == {"attribution": 5}
     assert_refused(broca("journal", tmp_path / "none.sqlite"), "does not exist")
     written = json.loads(printed("journal", tmp_path, "--export", table, "--json"))
     assert written == {"rows": 12, "file": str(table)}

@@ -79,5 +79,4 @@ def test_activation_difference_finds_a_planted_difference(ask, monkeypatch):
         return replace(scores, activations=activations.astype(np.float32))
 
     monkeypatch.setattr(NeuronRun, "item_scores", planted)
-    choice = choose_neurons(run, "letters", "activation")
-    assert choice.columns.tolist() == [9]
+    assert choose_neurons(run, "letters", "activation").columns.tolist() == [9]

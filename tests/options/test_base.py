@@ -117,8 +117,7 @@ def test_hidden_fields_are_set_in_an_instance_alone():
 def test_a_folder_holds_options_as_json():
     """JSON gives equal options; the decisive ones leave out how a result is computed."""
     options = paint("north", width=4, speed=2.5)
-    data = msgspec.json.encode(options)
-    assert msgspec.json.decode(data, type=PaintOptions) == options
+    assert msgspec.json.decode(msgspec.json.encode(options), type=PaintOptions) == options
     assert options.decisive()["brush_options"] == {"width": 4}
     assert flat(options.decisive(without=("thin_options",)))["width"] == 4
     slower = paint("north", width=4, speed=1.0)

@@ -15,7 +15,7 @@ def test_a_budget_pays_for_items():
     assert len(set(problem.affordable(6, fewest=4).tolist())) == 10
     assert problem.affordable(3).tolist() == list(range(20))
     for cost, fewest, needed in ((20, 4, 80), (61, 1, 61)):
-        with pytest.raises(BadInput, match=f"`rows` 60 is too few: the method needs {needed}"):
+        with pytest.raises(BadInput, match=f"60 is too few: the search alone needs {needed}"):
             problem.affordable(cost, fewest=fewest)
     assert len(Problem(4, np.arange(20), 2, None, 0).affordable(20)) == 20
 

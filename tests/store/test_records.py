@@ -16,5 +16,4 @@ def test_problems_survive_json():
         Problem(4, np.array([3, 1]), 2, None, 7, others=others, item_tokens=0.1),
         AtlasProblem(4, {"b": np.array([1]), "a": np.array([0])}, 800, 3),
     ):
-        back = restored(plain(problem), type(problem))
-        assert repr(back) == repr(problem)
+        assert repr(restored(plain(problem), type(problem))) == repr(problem)

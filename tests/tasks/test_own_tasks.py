@@ -155,8 +155,7 @@ def test_documents_that_ask_the_same_are_on_one_side_of_the_split(examples, ques
     """Of 27 sums that are given four times, none is on two sides; other choices ask otherwise."""
     benchmark = loaded(examples, name="sums")
     split = benchmark.split(items=100, seed=0)
-    places = {*split.locate, *split.confirm, *split.report}
-    assert len(places) == questions
+    assert len({*split.locate, *split.confirm, *split.report}) == questions
     assert any("81 of 108 questions" in note for note in benchmark.notes) == (questions == 27)
 
 

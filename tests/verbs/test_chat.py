@@ -106,8 +106,7 @@ def test_a_chat_template_gets_messages_and_variables(model):
     text += f" {first.answers['intact']}\n<user> Yes\n<assistant>"
     assert second.answers["intact"] == plain_answer(model, text)
     (exchange,), _ = talk(chatting, "Hi", chat_template_kwargs="enable_thinking=false")
-    text = "<user> Hi\n<assistant><none>"
-    assert exchange.answers["intact"] == plain_answer(model, text)
+    assert exchange.answers["intact"] == plain_answer(model, "<user> Hi\n<assistant><none>")
 
 
 def test_commands_change_what_is_ablated(model):

@@ -87,17 +87,19 @@ def test_two_tasks_of_one_model_and_named_heads(small, folder):
 
 
 def test_models_are_asked_as_the_first_run_was(small, folder):
-    """A run or an atlas brings its prompts, and what the call says is kept."""
+    """A run or an atlas brings its prompts, a run its scale, and what the call says is kept."""
     run = replace(broca.read(folder), task_options={"system_prompt": "no"})
     few = {"tasks": "capitals", "items": 12, "limit": 20, "rows": 120}
     chart = broca.atlas(small, "capitals,sorting", rows=400, system_prompt="no")
     asked = [
         (small, {"system_prompt": "no"}), (run, {}), (chart, {}), (run, {"system_prompt": "a"}),
+        (replace(run, ablation=AblationInfo("zero", 0.5)), {}),
     ]  # fmt: skip
-    first, second, third, fourth = (
+    first, second, third, *changed = (
         broca.compare(model, small, **few, **options).effects[0].effects for model, options in asked
     )
-    assert first == second == third != fourth
+    assert first == second == third
+    assert first not in changed
     found = [replace(run, ablation=AblationInfo("mean", 0.0)), replace(run, task_options={})]
     notes = " ".join(broca.compare(run, *found, **few).notes)  # measured once, as one model
     assert "under another ablation" in notes

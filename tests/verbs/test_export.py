@@ -187,6 +187,14 @@ def test_weights_keep_their_number_format_shards_and_chat_template(tmp_path):
     assert template == tokenizer.chat_template
 
 
+def test_a_factor_that_the_number_format_rounds_is_exported(tmp_path):
+    """Rounding in bfloat16, here by more than a tenth of the spread, is no other model."""
+    half = broca.load("reference", dtype="bfloat16")
+    done = broca.export(half, tmp_path, heads="L0H15+L0H5", scale=0.7, kind="weights")
+    assert 0.1 < done.reloaded.difference <= done.reloaded.tolerance
+    assert "with L0H15, L0H5 at 0.7 (zero ablation)" in next(iter(done.terminal()))
+
+
 @pytest.mark.long
 def test_the_harness_scores_the_export_as_broca_does(small, tmp_path):
     """lm-eval's score of an export equals broca's, whose rows are kept in the journal.

@@ -102,7 +102,8 @@ def test_others_auto_is_every_other_shipped_task(reference):
     [
         ({"k": 97}, "96"),
         ({"items": -1}, "`items`"),
-        ({"rows": 599}, "`rows` 599 is too few: the method needs 600"),
+        ({"rows": 599}, "`rows` 599 is too few: the search alone needs 600"),
+        ({"rows": 601}, "which needs 600: 1,200 `rows` are enough"),
         ({"options": {"least": 2.0}}, "drops from 0 to 1"),
     ],
 )

@@ -109,6 +109,11 @@ class AblationInfo:
     kind: str
     scale: float
 
+    @property
+    def described(self) -> str:
+        """The ablation in words."""
+        return f"{self.kind} ablation" + f", gate {self.scale:g}" * (self.scale != 0)
+
 
 ZEROED = AblationInfo("zero", 0.0)
 """Components whose outputs are zero; with another scale, nothing replaces the lost share."""

@@ -104,7 +104,7 @@ class Claim(Result, file="claim.json", verb="broca localize"):
         return (
             f"{self.model.short_name} without {joined_names(self.heads)} loses "
             f"{points(self.drop)} points of {self.task} and {points(self.off_target)} of "
-            f"{len(self.others)} other tasks ({self.ablation.kind} ablation; {self.verdict.label})"
+            f"{len(self.others)} other tasks ({self.ablation.described}; {self.verdict.label})"
             f"{alone and f'; with all others ablated it keeps {alone}'}"
         )
 

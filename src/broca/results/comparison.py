@@ -220,7 +220,7 @@ class Comparison(Result, file="comparison.json", page="comparison.html", verb="b
             return "the same weights, with fewer than two selections to compare"
         shared, every = set.intersection(*sets), set().union(*sets)
         carried = [
-            f"{line.task} also needs the set of {line.selection}"
+            f"{line.task} also needs the set of {line.selection} ({self.ablation.described})"
             for line in self.carries
             if line.carried == "yes"
         ]

@@ -50,7 +50,9 @@ class ReloadCheck:
         prompts: Number of prompts.
         tokens: Number of tokens of each continuation.
         difference: Largest difference of a log-probability, over prompts and continuations.
-        tolerance: Largest difference that counts as equal in this number format.
+        tolerance: Largest difference that counts as equal in this number format: a share of the
+            spread of log-probabilities, or twice what they change by if all gates are larger by
+            one unit in the last place.
         same_continuations: Number of prompts with the same continuation.
     """
 
@@ -118,7 +120,7 @@ class Export(Result, file="export.json", verb="broca export"):
         """Yields the export and its checks."""
         names, scale = joined_names(self.components), self.ablation.scale
         how = f"with {names} at {scale:g}" if scale else f"without {names}"
-        yield f"{self.form} of {self.model.name} {how}"
+        yield f"{self.form} of {self.model.name} {how} ({self.ablation.kind} ablation)"
         yield f"{len(self.files)} files, {sum(self.files.values()):,} bytes"
         if (check := self.reloaded) is not None:
             by = ", ".join(f"{name} {version}" for name, version in check.libraries.items())

@@ -371,10 +371,7 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
         documents = (*shown.documents, *later.documents)
         notes = self.notes
         if later.ablation != shown.ablation:
-            kind, scale = later.ablation.kind, later.ablation.scale
-            notes += (
-                f"the scores, drops and verdict are those of {kind} ablation, gate {scale:g}",
-            )
+            notes += (f"the scores, drops and verdict are those of {later.ablation.described}",)
         later = replace(later, was=self.verdict, documents=documents)
         return replace(self, verification=later, notes=notes)
 

@@ -535,7 +535,7 @@ class Verification(
             yield from self.enough.tables().values()
         alone = self.enough.notes if self.enough else ()
         yield from (f"note: {note}" for note in (*self.notes, *alone))
-        yield f"{self.ablation.kind} ablation, {self.rows:,} rows, seed {self.seed}"
+        yield f"{self.ablation.described}, {self.rows:,} rows, seed {self.seed}"
 
 
 def _interval(value: float | None, ends: tuple[float, float] | None) -> Interval | None:

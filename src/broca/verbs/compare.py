@@ -13,7 +13,7 @@ from broca.comparisons.subjects import (
     subjects_of,
     tasks_of,
 )
-from broca.options import CompareOptions, TaskOptions, verb
+from broca.options import AblationOptions, CompareOptions, TaskOptions, verb
 from broca.results.base import AblationInfo
 from broca.results.comparison import Comparison
 from broca.runs.folder import options_of_run, with_recorded
@@ -96,7 +96,10 @@ def as_measured(options: CompareOptions, subjects: Sequence[ComparedSubject]) ->
         return options
     run_options = options.run_options
     known = with_recorded(run_options.task_options, TaskOptions.of(run.task_options))
-    run_options = replace(run_options, task_options=known)
+    ablation = run_options.ablation_options
+    if run.ablation.kind == ablation.ablation:
+        ablation = with_recorded(ablation, AblationOptions(scale=run.ablation.scale))
+    run_options = replace(run_options, task_options=known, ablation_options=ablation)
     if run.folder is not None:
         run_options = options_of_run(run.folder, run_options, with_journal=False)
     known = replace(run_options.task_options, metric=None)

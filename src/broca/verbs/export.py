@@ -6,7 +6,7 @@ from broca.errors import BadInput
 from broca.exports import check, forms
 from broca.exports import folder as folders
 from broca.exports.request import ExportRequest
-from broca.models import ActiveGates, require_peft
+from broca.models import require_peft
 from broca.options import ExportOptions, RunOptions, verb
 from broca.results.export import BaseModel, Export
 from broca.results.files import check_out_folder
@@ -62,8 +62,7 @@ def export(options: ExportOptions) -> Export:
             prompts = check.prompt_tokens(gated.tokenizer, gated.vocabulary, gated.max_length)
             steps = min(check.NEW_TOKENS, gated.max_length - 1)
             parts = gated.gated_parts(names, scale)
-            with ActiveGates(parts.points, parts.values, replacement=means, every_row=True):
-                ablated = check.answers(gated.model, prompts, steps)
+            ablated, rounding = check.ablated_answers(gated, parts, means, prompts, steps)
             benchmark, score = None, 0.0
             if checked is not None:
                 stages.enter("scoring the ablated model")
@@ -73,7 +72,9 @@ def export(options: ExportOptions) -> Export:
         stages.enter("loading the export again")
         reloaded = origin.load(part, kind)
         answers, scored = check.answers(reloaded, prompts, steps), None
-        same = check.compare_answers(ablated, answers, dtype=info.dtype, form=kind)
+        same = check.compare_answers(
+            ablated, answers, dtype=info.dtype, form=kind, rounding=rounding
+        )
         if benchmark is not None:
             stages.enter("scoring the export with lm-eval")
             scored = check.compare_scores(

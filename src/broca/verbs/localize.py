@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from broca.errors import BadInput
+from broca.errors import BadInput, TooFewRows
 from broca.options import LocalizeOptions, SearchOptions, verb
 from broca.results.base import AblationInfo
 from broca.results.claim import CLAIMED
@@ -167,12 +167,12 @@ def _bounded(opened: Run, options: LocalizeOptions, method: str) -> tuple[Run, S
     budget = replace(given, rows=left if left is None else max(1, left), max_minutes=None)
     try:
         search.search_rows(run.model, run.tasks, method, budget)
-    except BadInput as error:
+    except TooFewRows as error:
         if not bounded:
             raise
         raise BadInput(
-            f"{minutes}{proof:,} of {rows:,} rows are for other measurements than the search, and "
-            f"{error}"
+            f"{minutes}{proof:,} of {rows:,} rows are for other measurements than the search, "
+            f"which needs {error.fewest:,}: {2 * error.fewest:,} `rows` are enough"
         ) from None
     return run, budget, proof
 
