@@ -246,8 +246,9 @@ def _as_specific(control: Controls, kind: str = "") -> str:
 def _contribute(found: Verification) -> str:
     needed = sum(member.needed for member in found.members)
     idle = [member.head for member in found.members if not member.needed]
-    but = f", {', '.join(idle)} do not" if needed and idle else ""
-    return f"{needed} of {len(found.members)} members contribute significantly{but}"
+    but = f", {', '.join(idle)} {'does' if len(idle) == 1 else 'do'} not" if needed and idle else ""
+    verb = "contributes" if needed == 1 else "contribute"
+    return f"{needed} of {len(found.members)} members {verb} significantly{but}"
 
 
 def _named(found: Verification) -> str:
