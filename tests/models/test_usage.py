@@ -109,8 +109,7 @@ def test_copies_in_threads_share_the_state(plain):
         return any(found)
 
     with ThreadPoolExecutor(4) as threads:
-        lanes = [model, *(model.copy() for _ in range(3))]
-        assert not any(threads.map(trainable, lanes))
+        assert not any(threads.map(trainable, [model, *(model.copy() for _ in range(3))]))
     assert state(plain) == before
 
 

@@ -54,8 +54,7 @@ def test_own_answers_are_kept_where_right(reference, tokenizer):
         benchmark, item = references.bank[position]
         (request,) = benchmark.margin(item).requests
         assert isinstance(outputs[position], Generation)
-        output = outputs[position].text
-        assert request == tokenizer.loglikelihood(item.prompt, output)
+        assert request == tokenizer.loglikelihood(item.prompt, outputs[position].text)
     omitted = 200 - len(right)
     assert omitted > 0
     assert references.notes == (

@@ -137,3 +137,6 @@ def test_items_that_would_do_exclude_zero_in_four_of_five_cases():
         "and 0 of 39 random sets matched by layers are as specific (ahead of 100 % [98, 102]); "
         "2 of 2 members contribute significantly."
     )
+    one, none = (verdict_of(members=members(first, False)).text for first in (True, False))
+    assert f"only 1 of 2 members contributes significantly, {HEADS[1]} does not." in one
+    assert "but no member contributes significantly." in none

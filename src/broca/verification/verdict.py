@@ -182,7 +182,8 @@ def _partly(found: Verification) -> Verdict | None:
         reasons.append((alone, f"{surest.task} loses {_rounded(surest.drop)}"))
     needed = sum(member.needed for member in found.members)
     if found.members and 2 * needed <= len(found.members):
-        reasons.append((f"only {_contribute(found)}",) * 2)
+        few = f"only {_contribute(found)}" if needed else "no member contributes significantly"
+        reasons.append((few, few))
     if not reasons:
         return None
     sentences, short = zip(*reasons, strict=True)
