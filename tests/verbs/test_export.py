@@ -188,7 +188,7 @@ def test_weights_keep_their_number_format_shards_and_chat_template(tmp_path):
 
 
 def test_a_factor_that_the_number_format_rounds_is_exported(tmp_path):
-    """Rounding in bfloat16, here by more than a tenth of the spread, is no other model."""
+    """Rounding in bfloat16, here of more than 0.1 nats, is no other model."""
     half = broca.load("reference", dtype="bfloat16")
     done = broca.export(half, tmp_path, heads="L0H15+L0H5", scale=0.7, kind="weights")
     assert 0.1 < done.reloaded.difference <= done.reloaded.tolerance

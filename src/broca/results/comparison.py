@@ -220,7 +220,7 @@ class Comparison(Result, file="comparison.json", page="comparison.html", verb="b
             return "the same weights, with fewer than two selections to compare"
         shared, every = set.intersection(*sets), set().union(*sets)
         carried = [
-            f"{line.task} also needs the set of {line.selection} ({self.ablation.described})"
+            f"{line.task} also needs the set of {line.selection}"
             for line in self.carries
             if line.carried == "yes"
         ]
@@ -245,7 +245,7 @@ class Comparison(Result, file="comparison.json", page="comparison.html", verb="b
 
     def terminal(self) -> Iterator[str | Table]:
         """Yields the most significant differences, scores and carried selections."""
-        yield f"{self.headline}."
+        yield f"{self.headline} ({self.ablation.described})."
         for line in self.differences:
             if line.changed:
                 yield f"changed on {line.task} in {line.model}: {joined_names(line.changed)}"
