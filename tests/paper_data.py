@@ -147,6 +147,5 @@ def _local(file: str, folder: Path) -> str:
         return file
     name = Path(file).stem
     local = folder / f"{name}.jsonl"
-    lines = [json.dumps(_arithmetic(name, row)) for row in range(ROWS)]
-    local.write_text("\n".join(lines) + "\n")
+    local.write_text("\n".join([json.dumps(_arithmetic(name, row)) for row in range(ROWS)]) + "\n")
     return str(local)

@@ -65,8 +65,7 @@ def test_nothing_is_selected_where_effects_explain_nothing():
 def selections(measured, k=5):
     """Returns the selection of every task of a matrix; components have the names of columns."""
     tasks, components = range(len(measured.effects)), range(measured.effects.shape[1])
-    lines = find(measured, tasks, components, k=k).selections
-    return sorted(lines, key=lambda line: line.task)
+    return sorted(find(measured, tasks, components, k=k).selections, key=lambda line: line.task)
 
 
 def chosen(selection):
@@ -91,8 +90,7 @@ def test_what_helps_the_others_is_not_needed_by_the_task():
 
 def test_noise_selects_nothing():
     """Of 400 components with effects as large as their spread none is selected to reach k."""
-    rng = np.random.default_rng(3)
-    noisy = matrix(rng.normal(0, 0.04, (5, 400)), spread=0.04)
+    noisy = matrix(np.random.default_rng(3).normal(0, 0.04, (5, 400)), spread=0.04)
     assert sum(len(line.components) for line in selections(noisy)) <= 1
     assert noisy.hurts.sum() > 20  # a test of every component alone would select these
 
@@ -109,8 +107,7 @@ def test_only_usable_tasks_are_controls():
 
 def test_members_of_a_cluster_are_closer_than_the_cut():
     """The mean cosine distance of every cluster of random directions is at most `APART`."""
-    rng = np.random.default_rng(0)
-    profiles = rng.normal(size=(30, 3))
+    profiles = np.random.default_rng(0).normal(size=(30, 3))
     unit = profiles / np.linalg.norm(profiles, axis=1, keepdims=True)
     clusters = clusters_of(profiles)
     assert sorted(row for members in clusters for row in members) == list(range(30))

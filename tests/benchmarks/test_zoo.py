@@ -52,6 +52,5 @@ def test_the_readme_has_the_tables_of_the_kept_sets(script, tmp_path):
 
 def test_specific_drops_are_those_beyond_the_mean_of_the_others(script):
     """Each task is judged against the mean loss of the others."""
-    lost = np.array([[0.5, 0.1, 0.3], [0.0, 0.0, -0.2]])
-    rated = script("zoo.ceilings").specific_drops(lost)
+    rated = script("zoo.ceilings").specific_drops(np.array([[0.5, 0.1, 0.3], [0.0, 0.0, -0.2]]))
     assert rated == pytest.approx(np.array([[0.3, -0.3, 0.0], [0.1, 0.1, -0.2]]))

@@ -191,8 +191,7 @@ def test_a_drag_switches_a_row_and_undo_brings_it_back(page):
     page.focus("#grid")
     for key in ("ArrowRight", "ArrowDown", "s", "ArrowUp", "Space"):
         page.keyboard.press(key)
-    names = state(page)["off"].split("+")
-    assert names == ["L1H3", *(f"L2H{head}" for head in range(12))]
+    assert state(page)["off"].split("+") == ["L1H3", *(f"L2H{head}" for head in range(12))]
     page.keyboard.press("Control+z")
     page.keyboard.press("Control+z")
     assert "off" not in state(page)

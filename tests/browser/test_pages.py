@@ -79,14 +79,12 @@ def test_a_click_on_a_component_shows_what_is_known_of_it(open_page, pages, pict
     page.click(f'[data-component="{name}"]')
     details = page.locator("[data-details]")
     assert details.locator("h2").inner_text() == name
-    effect = column(page, "ranking", 2)[0]
-    assert effect in details.inner_text()
+    assert column(page, "ranking", 2)[0] in details.inner_text()
     assert page.url.endswith(f"#{name}")
     page.reload()
     assert page.locator("[data-details] h2").inner_text() == name
     unfold(page)
-    member = column(page, "members", 1)[0]
-    page.click(f'[data-component="{member}"]')
+    page.click(f'[data-component="{column(page, "members", 1)[0]}"]')
     for part in ("Contribution of each member", "adds to the others"):
         assert part in details.inner_text()
 

@@ -24,8 +24,7 @@ def _loaded_once():
 def finished_command(tmp_path_factory):
     """A small run of `broca localize --json`: the completed process and its out folder."""
     out = tmp_path_factory.mktemp("run") / "out"
-    done = broca(*SMALL, "--out", out, "--json")
-    return done, out
+    return broca(*SMALL, "--out", out, "--json"), out
 
 
 @pytest.fixture

@@ -41,8 +41,7 @@ def test_no_color_takes_the_colours(monkeypatch, capsys, variable):
     display("searching", Progress(50, 100, 0, seconds_left=1.0))
     screen.print(display._picture())
     display.close()
-    green = "\x1b[32m" in capsys.readouterr().out
-    assert green == (variable != "NO_COLOR")
+    assert ("\x1b[32m" in capsys.readouterr().out) == (variable != "NO_COLOR")
 
 
 def test_the_verdict_and_the_next_command_come_last(capsys):

@@ -23,8 +23,7 @@ ROWS = [CHOICE, ANSWER, ANSWER.paired(), CHOICE]
 
 def differentiated(engine, margins, gates, index):
     """Returns margins and their gradients."""
-    job = Job(0, gates, index, np.zeros_like(index), margins=tuple(margins))
-    answers = engine.answer(job)
+    answers = engine.answer(Job(0, gates, index, np.zeros_like(index), margins=tuple(margins)))
     return answers.values, answers.gradients
 
 

@@ -39,8 +39,7 @@ def test_stop_string_may_end_in_a_space_that_decoders_strip():
 def test_an_end_of_sequence_or_the_limit_ends():
     """Without stop strings, the end-of-sequence token and the limit alone end a generation."""
     asked = ([40, 41, 1], (), 99), ([40, 41], (), 99), ([40, 41, 42], (), 3), ([40, 41], (), 3)
-    rule = StopRule(TOKENIZER, [1])
-    assert [rule.ended(*one) for one in asked] == [True, False, True, False]
+    assert [StopRule(TOKENIZER, [1]).ended(*one) for one in asked] == [True, False, True, False]
 
 
 def test_text_is_cut_at_the_first_stop_string():

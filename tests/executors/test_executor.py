@@ -48,8 +48,7 @@ def test_responses_are_the_tasks_scores_and_higher_is_better(plan, higher):
     measured = DirectExecutor(Counting(), bank).run(plan)
     scores = numbers_of(plan) + 0.5
     np.testing.assert_allclose(measured.responses, scores if higher else -scores)
-    outputs = [output.value for (output,) in measured.outputs]
-    np.testing.assert_allclose(outputs, numbers_of(plan))
+    np.testing.assert_allclose([output.value for (output,) in measured.outputs], numbers_of(plan))
 
 
 def test_margins_are_asked_where_they_are_wanted_and_missing_ones_are_named(plan):
@@ -79,8 +78,7 @@ def test_gradients_of_probabilities_follow_the_chain_rule(plan):
 
 def test_donors_depend_on_mask_and_item_and_are_never_the_items_own():
     """Donors depend on seed, mask and item alone, and an item never gets itself as donor."""
-    masks = np.random.default_rng(0).random((20, 5)) < 0.5
-    plan = Plan.crossed(masks, np.arange(6))
+    plan = Plan.crossed(np.random.default_rng(0).random((20, 5)) < 0.5, np.arange(6))
     options = {"donors": [0, 0, 1, 2, 3, 4, 5, 5], "donor_keys": range(10, 40)}
 
     def drawn(plan, seed=4):

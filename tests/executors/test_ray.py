@@ -47,8 +47,7 @@ def cluster():
 @pytest.fixture(scope="module")
 def plan():
     """Four masks on twelve items."""
-    masks = np.random.default_rng(0).random((4, 96)) < 0.1
-    return Plan.crossed(masks, np.arange(12))
+    return Plan.crossed(np.random.default_rng(0).random((4, 96)) < 0.1, np.arange(12))
 
 
 @pytest.fixture(scope="module")
@@ -176,8 +175,7 @@ def test_localize_gives_the_same_with_ray(cluster, pool, reference, tmp_path):
     remote = broca.localize(reference, **ASKED, executor="ray", workers=2, journal=path)
     assert remote.ranking == local.ranking
     assert replace(remote.cost, wall_s=local.cost.wall_s) == local.cost
-    again = broca.localize(reference, **ASKED, journal=path)
-    assert again.ranking == local.ranking
+    assert broca.localize(reference, **ASKED, journal=path).ranking == local.ranking
     assert totals(path)["rows"] == local.cost.measured
 
 

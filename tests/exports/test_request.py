@@ -33,8 +33,7 @@ def test_a_result_stands_for_its_model_and_components(tmp_path):
     assert [asked(TaskOptions(), task).num_fewshot for task in (None, "addition")] == [1, None]
     for heads, seed in ((RESULT.selected, 77), (("L0H1",), RESULT.verification.seed)):
         replace(RESULT.verification, seed=77, heads=heads).save(tmp_path)
-        read = ExportRequest.of(tmp_path, None, "heads", None).result
-        assert read.verification.seed == seed
+        assert ExportRequest.of(tmp_path, None, "heads", None).result.verification.seed == seed
 
 
 def test_named_components_of_a_model_are_zeroed_or_scaled(tiny):
@@ -112,8 +111,7 @@ def test_held_out_numbers_are_those_of_the_same_components_and_ablation():
     verified = ExportRequest.of(RESULT.verification, None, "adapter", None)
     assert verified.held_out(RESULT.selected, asked) == numbers
     assert request.held_out(RESULT.selected[:1], asked) is None
-    scaled = ExportRequest.of(RESULT, None, "adapter", 0.5)
-    assert scaled.held_out(RESULT.selected, asked) is None
+    assert ExportRequest.of(RESULT, None, "adapter", 0.5).held_out(RESULT.selected, asked) is None
 
 
 def test_held_out_numbers_under_mean_ablation_are_those_of_the_same_means():

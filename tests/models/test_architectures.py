@@ -274,8 +274,7 @@ def assert_trial_is_on_the_page(trials, kind, architecture):
     if trial.outcome != "proven":
         assert f"| `{kind}` | `{architecture}` | {trials._cell(trial.message)} |" in PAGE
         return
-    line = f"| `{kind}` | `{architecture}` | `{trial.message}` | {trial.heads} |"
-    assert line in PAGE
+    assert f"| `{kind}` | `{architecture}` | `{trial.message}` | {trial.heads} |" in PAGE
     assert trial.difference is None or trial.difference < 1e-4
     assert trial.parity < trials.PARITY
 

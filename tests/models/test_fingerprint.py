@@ -15,8 +15,7 @@ def test_weights_and_their_number_format_make_the_fingerprint():
     weight = model.model.layers[1].self_attn.o_proj.weight
     weight.data[3, 3] = torch.nextafter(weight.data[3, 3], torch.tensor(9.0))
     assert len({fingerprint(one) for one in (tiny_llama(), model, stored)}) == 3
-    cast = fingerprint(stored, dtype=torch.float32)
-    assert cast == fingerprint(stored.float())
+    assert fingerprint(stored, dtype=torch.float32) == fingerprint(stored.float())
     table = model.model.embed_tokens.weight.data
     model.lm_head.weight.data = table[:9]
     before, _ = fingerprint(model), table[9:].add_(1)

@@ -25,8 +25,7 @@ def cut(model, parts, *, asked=None, **options):
 def test_items_are_cut_as_every_verb_cuts_them(reference):
     """Parts are disjoint and those of the common split, and report items are spread."""
     tasks = cut(reference, {"locate": ("addition",), "report": ("addition", "mc_biology")})
-    benchmark = Catalog().load("addition", RequestTokenizer.of(reference))
-    split = benchmark.split(items=6, seed=0)
+    split = Catalog().load("addition", RequestTokenizer.of(reference)).split(items=6, seed=0)
     for part, numbers in (("locate", split.locate), ("report", spread(split.report, 5))):
         places = tasks.places[part]["addition"]
         assert [tasks.bank[place][1].number for place in places] == list(numbers)

@@ -106,8 +106,7 @@ def test_values_become_those_of_json(kind, tmp_path):
 
 def test_hidden_fields_are_set_in_an_instance_alone():
     """A hidden field or group is no keyword; an instance of the class with it may be given."""
-    names = names_of(PaintOptions)
-    assert names == ("wall", "color", "dry", "names", "where", "width", "speed")
+    assert names_of(PaintOptions) == ("wall", "color", "dry", "names", "where", "width", "speed")
     assert names_of(Thin) == ("speed",)
     with pytest.raises(BadInput, match="has no parameter 'width'"):
         Thin.of({"width": 3})

@@ -108,5 +108,4 @@ def test_options_within_a_workspace_measure_there():
     inside = options.within("a workspace")
     assert inside.journal_options == JournalOptions(journal="a workspace", keep_outputs=0.5)
     assert inside.within(None) == options
-    reported = RunOptions(on_progress=print)
-    assert reported.within("a workspace").on_progress is None
+    assert RunOptions(on_progress=print).within("a workspace").on_progress is None

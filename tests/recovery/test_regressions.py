@@ -74,8 +74,7 @@ def test_coefficients_are_those_of_scikit_learn_in_the_responses_units(name, pla
     """
     masks, responses, _ = problem()
     recovered = make_recovery(name).fit(masks, responses)
-    standardized = (responses - responses.mean()) / responses.std()
-    plain.fit(masks.astype(float), standardized)
+    plain.fit(masks.astype(float), (responses - responses.mean()) / responses.std())
     np.testing.assert_allclose(recovered.coef_, plain.coef_ * responses.std(), atol=1e-10)
     expected = responses.mean() + plain.intercept_ * responses.std()
     assert recovered.intercept_ == pytest.approx(expected)

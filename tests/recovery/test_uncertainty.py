@@ -102,8 +102,7 @@ def test_what_does_not_add_up_is_not_explained():
     parity = (masks[:, 0] ^ masks[:, 1]).astype(float)
     assert additivity(masks, parity, lasso(), seed=0).explained < 0.1
     wide, noise = rng.random((40, 200)) < 0.3, rng.normal(size=40)
-    fitted = lasso(0.001).fit(wide, noise)
-    assert np.var(noise - fitted.predict(wide)) < 0.1 * np.var(noise)
+    assert np.var(noise - lasso(0.001).fit(wide, noise).predict(wide)) < 0.1 * np.var(noise)
     assert additivity(wide, noise, lasso(0.001), seed=0).explained < 0.2
     assert additivity(masks, np.ones(200), lasso(), seed=0) is None
     assert additivity(masks[:19], np.arange(19.0), lasso(), seed=0) is None

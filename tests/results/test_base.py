@@ -81,8 +81,7 @@ def test_what_is_saved_is_read_again(make, tmp_path):
     first, *pages = result.save(tmp_path / "new")
     assert read(tmp_path / "new") == broca.read(str(first)) == type(result).read(first) == result
     assert [page.name for page in pages] == [result.PAGE] * bool(result.PAGE)
-    renamed = shutil.copy(first, tmp_path / "renamed.json")
-    assert read(renamed) == read(tmp_path) == result
+    assert read(shutil.copy(first, tmp_path / "renamed.json")) == read(tmp_path) == result
     samples.make_result().save(tmp_path / "new")
     assert read(tmp_path / "new") == samples.make_result()
 
@@ -107,8 +106,7 @@ def test_a_notebook_escapes_text():
     evil = "<script>alert('x')</script>"
     assert evil not in samples.make_result(model=ModelInfo(evil, "f"))._repr_html_()
     estimate = samples.make_estimate()
-    many = replace(estimate, methods=estimate.methods * 10)
-    assert many._repr_html_().count("<tr") == 1 + 12
+    assert replace(estimate, methods=estimate.methods * 10)._repr_html_().count("<tr") == 1 + 12
 
 
 def test_lists_of_records_are_tables():

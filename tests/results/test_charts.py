@@ -45,8 +45,7 @@ def test_points_and_intervals_lie_at_their_values():
 
 def test_lines_follow_their_points():
     """A line has its points and intervals."""
-    points = ((1.0, 0.0), (10.0, Interval(5.0, 4.0, 7.0)), (100.0, 10.0))
-    line = charts.Series.line(0, "a", points)
+    line = charts.Series.line(0, "a", ((1.0, 0.0), (10.0, Interval(5.0, 4.0, 7.0)), (100.0, 10.0)))
     chart = charts.LineChart((line,), "rows", "points")
     axes = axes_of(chart)
     assert [[1, 0], [10, 5], [100, 10]] in [drawn.get_xydata().tolist() for drawn in axes.lines]

@@ -91,8 +91,7 @@ def test_what_is_not_known_is_not_zero():
 def test_the_strongest_of_many_neurons_are_drawn():
     """Many neurons are reduced to the strongest and the selected."""
     effects = {f"L0N{place}": -place / 1e4 for place in range(MOST_NEURONS + 500)}
-    of = model(1, 1, neurons=10_000)
-    grid = ComponentGrid(effects, "score", of, selected=("L0N3",))
+    grid = ComponentGrid(effects, "score", model(1, 1, neurons=10_000), selected=("L0N3",))
     assert set(cells(grid)) == {"L0N3", *list(effects)[500:]}
     assert "0 to 9,999" in texts(grid)
 

@@ -16,8 +16,7 @@ def test_a_frame_has_a_line_for_each_part():
     assert frame.query("model == 'base'")["difference"].isna().all()
     changed = frame.query("changed == True")
     assert changed[["model", "component", "difference"]].values.tolist() == [["tuned", "L0H0", 0.1]]
-    published = [line["published"] for line in samples.make_reproduction().records()]
-    assert published == [None, 0.25]
+    assert [line["published"] for line in samples.make_reproduction().records()] == [None, 0.25]
     _, head, block = (tuple(line.values()) for line in samples.make_scan().records())
     assert (head, block) == (("L0H1", "head", 0, 1), ("L0M", "mlp", 0, None))
     assert [tuple(line.values()) for line in samples.make_list().records()] == [

@@ -73,8 +73,7 @@ def test_a_search_among_the_others_keeps_the_given_ones_as_they_are(ablated):
     def inner(problem):
         measurement = yield Plan.crossed(designs.singles(problem.components), problem.items)
         assert measurement.plan.masks.shape == (94, 94)
-        worst = int(np.argmin(measurement.mask_means()))
-        return Ranking.of(np.zeros(94), (worst,), "", {})
+        return Ranking.of(np.zeros(94), (int(np.argmin(measurement.mask_means())),), "", {})
 
     model = Redundant({"a": {}, "b": {}})
 

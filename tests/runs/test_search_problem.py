@@ -4,11 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from claims import claimed
 
+import broca
 from broca.errors import BadInput, UnknownName
-from broca.options import SearchOptions, TaskOptions
-from broca.runs.search import measured_places, method_of, problem_of
+from broca.measurement import Plan
+from broca.options import LocalizeOptions, SearchOptions, TaskOptions
+from broca.runs.run import Run
+from broca.runs.search import measured_places, method_of, problem_of, searching_run
+from broca.runs.task_sets import TaskSet
+from broca.runs.workspace import Workspace
 from broca.searches import DEFAULT_METHOD
 
 
@@ -64,3 +70,21 @@ def test_one_task_in_a_stated_response_is_not_taken_for_comparable(reference, ta
         options = SearchOptions(response=response)
         problem = problem_of(reference, tasks, places, options, seed=0, continuous=True)
         assert problem.continuous is expected
+
+
+def test_neutral_text_is_read_where_components_are_many():
+    """The response of a sentence is its mean log-probability; a model of 96 heads reads none."""
+    counts = []
+    for components in ("heads", "neurons"):
+        model = broca.load("reference-small", device="cpu", components=components)
+        options = LocalizeOptions.of({"model": model, "task": "capitals", "others": ["sorting"]})
+        run = searching_run(Run(model, TaskSet(), Workspace()), options, "pooled", seed=0)
+        counts.append(len(run.tasks.texts))
+    assert counts == [0, 28]
+    last = run.tasks.texts[-1]
+    intact = Plan.crossed(run.mask(())[None], np.array([last]), response="margin")
+    (request,) = run.bank[last][0].margin(run.bank[last][1]).requests
+    tokens = torch.tensor([[*request.context, *request.continuation]])
+    logits = model.model(tokens).logits[0, len(request.context) - 1 : -1].log_softmax(-1)
+    expected = logits[range(len(logits)), list(request.continuation)].mean().item()
+    assert run.measure(intact).responses == pytest.approx([expected], abs=1e-5)

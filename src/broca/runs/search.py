@@ -17,7 +17,9 @@ from broca.runs.references import Referenced
 from broca.runs.run import Run, shared_tokens
 from broca.runs.task_sets import TaskSet
 from broca.searches import OtherTask, Problem, Ranking
-from broca.searches.problem import answered
+from broca.searches.problem import MANY, answered
+from broca.tasks import RequestTokenizer, TaskOptions
+from broca.tasks.catalog import searched_text
 from broca.verification.trial import Places
 
 REFERENCES = "looking for right answers"
@@ -55,6 +57,10 @@ def searching_run(
         options.task, others=options.others, same_skill=options.same_skill, items=search.items,
         seed=seed, report_items=options.report_items,
     )  # fmt: skip
+    if method == searches.DEFAULT_METHOD and len(run.model.components) > MANY:
+        told = TaskOptions(reference="gold")
+        tokenizer = RequestTokenizer.of(run.model, told)
+        tasks = tasks.with_text(run.catalog.load(searched_text(), tokenizer, options=told))
     settings = {
         "task": tasks.task, "others": tuple(tasks.benchmarks)[1:],
         "same_skill": list(tasks.same_skill), "method": method,
@@ -250,6 +256,7 @@ def problem_of(
         seed=seed, confirm=task.confirm, others=tuple(others),
         continuous=continuous and given is None,
         differentiable=continuous and model.differentiable,
+        texts=np.array(tasks.texts, dtype=np.intp),
         **shared_tokens([tasks.bank[position][1] for position in task.items]),
     )  # fmt: skip
 

@@ -55,6 +55,7 @@ class TaskSet:
         bank: Their items.
         places: Positions of each task's items in the bank, by part.
         notes: Notes for the reader on the choice of tasks.
+        texts: Positions of sentences of neutral text, which belong to no task.
     """
 
     task: str = ""
@@ -64,6 +65,12 @@ class TaskSet:
     bank: Bank = field(default_factory=list)
     places: Mapping[Part, Places] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    texts: range = range(0)
+
+    def with_text(self, text: Benchmark) -> TaskSet:
+        """Returns the tasks with sentences of neutral text."""
+        bank = [*self.bank, *((text, item) for item in text.items)]
+        return replace(self, bank=bank, texts=range(len(self.bank), len(bank)))
 
     def trial(self, part: Part = "report") -> Trial:
         """The tasks with a part of their items."""

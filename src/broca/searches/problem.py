@@ -20,6 +20,10 @@ Search = Generator[Plan, Measurement, T]
 """A search, or a part of one: it yields plans, is sent their measurements, and returns a result.
 The result of a localization method is a `Ranking`."""
 
+MANY = 128
+"""Number of components up to which all are searched, whatever the rows: on small models slopes miss
+components that the task needs (experiments/LOG.md)."""
+
 _LEAST = 0.01
 """Share of the largest effect below which an effect counts as none."""
 _ROUNDING = 1e-9
@@ -63,6 +67,8 @@ class Problem:
         seed: Seed of all random draws.
         confirm: Positions of the task's `confirm` items, which no screening uses.
         others: The tasks that the selection should not affect.
+        texts: Positions of sentences of neutral text, which it should not affect either; their
+            margin is their mean log-probability, in nats per token.
         continuous: Whether every `locate` item has a margin, and the method chooses the response.
         differentiable: Whether a row can return its gradient.
         scale: Gate of an ablated component.
@@ -78,6 +84,7 @@ class Problem:
     seed: int
     confirm: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     others: tuple[OtherTask, ...] = ()
+    texts: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     continuous: bool = False
     differentiable: bool = False
     scale: float = 0.0

@@ -58,7 +58,8 @@ PAPER_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 _SENTENCES = 20
-"""Number of sentences of neutral text on which a model's own text is measured."""
+"""Number of sentences of neutral text on which a model's own text is measured; searches have the
+others."""
 
 
 def shipped_folder() -> Path:
@@ -78,7 +79,19 @@ def _controls() -> Mapping[str, Task]:
 
 def neutral_text() -> tuple[str, ...]:
     """Returns a few hundred tokens of neutral English, sentence by sentence."""
-    examples = _controls()["neutral_text"].examples[:_SENTENCES]
+    return _sentences()[:_SENTENCES]
+
+
+@cache
+def searched_text() -> Task:
+    """Other sentences as a task, whose margin is their mean log-probability in nats per token."""
+    cut = [sentence.partition(" ") for sentence in _sentences()[_SENTENCES:]]
+    pairs = [(word, f" {others}") for word, _, others in cut]
+    return Task.from_examples(pairs, name="neutral text")
+
+
+def _sentences() -> tuple[str, ...]:
+    examples = _controls()["neutral_text"].examples
     return tuple(f"{line['prompt']}{line['choices'][line['label']]}" for line in examples)
 
 

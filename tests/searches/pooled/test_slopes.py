@@ -73,3 +73,19 @@ def test_nothing_is_said_only_of_all_components():
     for rows, says in ((1500, "not enough rows"), (8400, "nothing")):
         answer = searched("pooled", harmless, replace(PROBLEM, rows=rows))[0].answer
         assert answer.says == says
+
+
+@pytest.mark.parametrize(("known", "selected"), [(-3.0, False), (-8.0, True)])
+def test_what_breaks_neutral_text_stays_out(known, selected):
+    """Text costs what it loses beyond 0.3 nats per token, unless the model does not know it."""
+
+    def reading(plan):
+        if plan.response != "margin":
+            return respond(plan)
+        return Measurement(plan, known - 2.0 * plan.masks[plan.mask_index, BACKUP])
+
+    problem = replace(PROBLEM, rows=2100, texts=np.arange(1000, 1028))
+    ranking, plans = searched("pooled", reading, problem)
+    assert {*NEEDED} <= {*ranking.selected}
+    assert (BACKUP in ranking.selected) == selected
+    assert rows_of(plans) <= 2100

@@ -18,6 +18,8 @@ _LEAVING = 2
 """Number of members of which such a step may exchange one, those of the smallest slopes."""
 _STEP_SLOPES = 10
 """Maximum number of items of the slopes of a step, of the task and as many of the others."""
+_TEXTS = 4
+"""Maximum number of sentences of neutral text on which a step compares its last sets."""
 _STEP_ROWS = 18
 """Minimum number of rows of a step, with other tasks twice as many."""
 
@@ -70,7 +72,8 @@ def _grow(measurer: LossMeasurer, rows: int, steepest: Ints) -> Search[tuple[Boo
     steps = min(steps, max(1, rows // (_STEP_ROWS * both)))
     rows //= steps * both
     slopes = max(1, min(_STEP_SLOPES, rows // 10))
-    items = (rows - GRADIENT_ROW * slopes) // 2
+    texts = min(_TEXTS, len(measurer.problem.texts), rows // 25)
+    items = (rows - GRADIENT_ROW * slopes - (_TRIED // 2 + 1) * texts // both) // 2
     members, tried = np.zeros(measurer.problem.components, dtype=bool), steepest[:0]
     for step in range(steps):
         if step:
@@ -85,9 +88,10 @@ def _grow(measurer: LossMeasurer, rows: int, steepest: Ints) -> Search[tuple[Boo
             sets = np.vstack([sets, members])
         task, specific = (np.zeros((len(sets), 0)) for _ in range(2))
         for kept in (_TRIED // 2, 1):
+            broken = yield from measurer.broken(sets, texts if kept == 1 else 0)
             met = yield from measurer.crossed(sets, max(1, items // len(sets)), "steps")
             task, specific = np.hstack([task, met.task]), np.hstack([specific, met.specific])
-            worth = np.minimum(task.mean(axis=1), specific.mean(axis=1))
+            worth = np.minimum(task.mean(axis=1), specific.mean(axis=1)) - broken
             better = np.argsort(-worth, kind="stable")[:kept]
             sets, task, specific = sets[better], task[better], specific[better]
         members = sets[0]

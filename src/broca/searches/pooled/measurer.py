@@ -10,6 +10,7 @@ import numpy as np
 
 from broca import designs
 from broca.measurement import Bools, Floats, Ints, Plan, Response
+from broca.results.verification import CHANGED, KNOWN
 from broca.searches.problem import OtherTask, Problem, Search
 
 ItemUse = Literal["items", "confirm", "steps"]
@@ -261,6 +262,29 @@ class LossMeasurer:
             specific, met = task - self.weight * others, np.tile(drawn[items:], len(masks))
             self._add("others", part, rows, others.ravel(), met)
         return SetDrops(task, specific, drawn[:items])
+
+    def broken(self, sets: Bools, texts: int) -> Search[Floats]:
+        """Measures what sets cost neutral text beyond the damage that a headline states.
+
+        A nat per token beyond it counts like a whole task, as it breaks the model.
+
+        Args:
+            sets: The sets, `(sets, components)`.
+            texts: Maximum number of sentences.
+
+        Returns:
+            Nats per token, `(sets,)`; 0 without text, or if the intact model does not know it.
+        """
+        if not min(texts, len(self.problem.texts)):
+            return np.zeros(len(sets))
+        drawn = self.rng.permutation(self.problem.texts)[:texts]
+        every = np.vstack([designs.intact(sets.shape[1]), sets])
+        self.rows += len(every) * len(drawn)
+        measured = yield Plan.crossed(every, drawn, response="margin")
+        intact, *ablated = measured.mask_means()
+        known = float(intact >= -np.log(KNOWN))
+        lost: Floats = np.maximum(intact - np.array(ablated) - CHANGED, 0)
+        return self.weight * known * lost
 
     def _add(self, target: str, part: ItemUse, masks: Bools, losses: Floats, items: Ints) -> None:
         new, before = Losses(masks, losses, items), self.losses.get((target, part))

@@ -40,7 +40,7 @@ from broca.searches.pilot import MOST_MASKS, growing_size, pilot, spread_masks
 from broca.searches.pooled.beliefs import Beliefs, Features, Outcome
 from broca.searches.pooled.growth import grow_sets, steepest_first
 from broca.searches.pooled.measurer import Losses, LossMeasurer, SetDrops
-from broca.searches.problem import Problem, Ranking, Search
+from broca.searches.problem import MANY, Problem, Ranking, Search
 
 _ROWS_PER_TASK = 800
 """Rows for each measured task, the claimed task and the others, if no budget is given."""
@@ -51,9 +51,6 @@ _GOING_ON = 4
 _FEWEST_ROWS = 300
 """Minimum number of rows without other tasks; twice as many with them, and as many again for every
 20 others beyond 40, whose intact responses are measured too."""
-_MANY = 128
-"""Number of components up to which all are searched, whatever the rows: on small models slopes miss
-components that the task needs (experiments/LOG.md)."""
 _PER_COMPONENT = 60
 """Rows of the budget for each component. If there are more components, those of the largest slopes
 are searched: fewer rows would not tell what each costs."""
@@ -98,6 +95,8 @@ _DOUBT = 0.25
 members that add, fewer would keep members that do not (experiments/LOG.md)."""
 _LAST = 0.4
 """Share of the rows of the comparison in which the sets that grew meet the best other set."""
+_TEXT = 0.2
+"""Maximum share of these rows for neutral text."""
 _MEMBERS = 0.5
 """Share of the rows of the comparison that is reserved for members."""
 _LASTING = 0.25
@@ -162,7 +161,7 @@ class Pooled:
         """Screens, proposes sets, decides on the answer, and ranks."""
         most = self.most_rows(problem)
         budget = most if problem.rows is not None else max(_LEAST_ROWS, most // _GOING_ON)
-        grows = problem.differentiable and problem.components > _MANY
+        grows = problem.differentiable and problem.components > MANY
         measurer = LossMeasurer(problem, budget, self.contrast, "match" if grows else "probability")
         yield from measurer.measure_intact("items", budget // 20)
         columns, steepest = np.arange(problem.components), np.zeros(0, dtype=np.intp)
@@ -346,10 +345,13 @@ class _Search:
         the verification tests them on more items.
         """
         sets = np.unique(np.vstack([self._grown, best]), axis=0)
-        met = yield from self._meet(sets, self._measurer.rows_left)
+        measurer = self._measurer
+        texts = int(_TEXT * measurer.rows_left) // (len(sets) + 1)
+        broken = yield from measurer.broken(sets, texts)
+        met = yield from self._meet(sets, measurer.rows_left)
         if met is None:
             return self._outcome(best)
-        first, least = int(met.specific.mean(axis=1).argmax()), self._strategy.least
+        first, least = int((met.specific.mean(axis=1) - broken).argmax()), self._strategy.least
         outcome = self._outcome(sets[first], met.harmful(least, _CERTAIN)[first])
         likely = not outcome.is_finding and met.harmful(least, _LIKELY)[first]
         return replace(outcome, likely=bool(likely))
