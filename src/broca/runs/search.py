@@ -1,6 +1,7 @@
 """The searches of a localization: their problem, their budget, and the repetitions of them."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from broca import searches
 from broca.engine import Ablation
-from broca.errors import BadInput
+from broca.errors import BadInput, TaskUnusable
 from broca.measurement import Measurement, Plan
 from broca.models import GatedModel
 from broca.options import BudgetOptions, LocalizeOptions, SearchOptions
@@ -18,7 +19,7 @@ from broca.runs.run import Run, shared_tokens
 from broca.runs.task_sets import TaskSet
 from broca.searches import OtherTask, Problem, Ranking
 from broca.searches.problem import MANY, answered
-from broca.tasks import RequestTokenizer, TaskOptions
+from broca.tasks import RequestTokenizer
 from broca.tasks.catalog import searched_text
 from broca.verification.trial import Places
 
@@ -58,9 +59,9 @@ def searching_run(
         seed=seed, report_items=options.report_items,
     )  # fmt: skip
     if method == searches.DEFAULT_METHOD and len(run.model.components) > MANY:
-        told = TaskOptions(reference="gold")
-        tokenizer = RequestTokenizer.of(run.model, told)
-        tasks = tasks.with_text(run.catalog.load(searched_text(), tokenizer, options=told))
+        with suppress(TaskUnusable):  # the context of the model holds no sentence
+            text = run.catalog.load(searched_text(), RequestTokenizer.of(run.model))
+            tasks = tasks.with_text(text, run.model.vocabulary)
     settings = {
         "task": tasks.task, "others": tuple(tasks.benchmarks)[1:],
         "same_skill": list(tasks.same_skill), "method": method,

@@ -67,9 +67,13 @@ class TaskSet:
     notes: tuple[str, ...] = ()
     texts: range = range(0)
 
-    def with_text(self, text: Benchmark) -> TaskSet:
-        """Returns the tasks with sentences of neutral text."""
-        bank = [*self.bank, *((text, item) for item in text.items)]
+    def with_text(self, text: Benchmark, vocabulary: int) -> TaskSet:
+        """Returns the tasks with the sentences of neutral text that a model has tokens for."""
+        bank = list(self.bank)
+        for item in text.items:
+            tokens = [(*one.context, *one.continuation) for one in item.requests]
+            if max(map(max, tokens)) < vocabulary:
+                bank.append((text, item))
         return replace(self, bank=bank, texts=range(len(self.bank), len(bank)))
 
     def trial(self, part: Part = "report") -> Trial:

@@ -1,6 +1,7 @@
 """Finds tasks by name: examples, shipped tasks, a folder's tasks, and all tasks of lm-eval."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -86,8 +87,8 @@ def neutral_text() -> tuple[str, ...]:
 def searched_text() -> Task:
     """Other sentences as a task, whose margin is their mean log-probability in nats per token."""
     cut = [sentence.partition(" ") for sentence in _sentences()[_SENTENCES:]]
-    pairs = [(word, f" {others}") for word, _, others in cut]
-    return Task.from_examples(pairs, name="neutral text")
+    examples = [{"prompt": word, "choices": [f" {rest}"], "label": 0} for word, _, rest in cut]
+    return replace(_controls()["neutral_text"], name="neutral text", examples=tuple(examples))
 
 
 def _sentences() -> tuple[str, ...]:
