@@ -77,7 +77,7 @@ def test_nothing_is_said_only_of_all_components():
 
 @pytest.mark.parametrize(("known", "selected"), [(-3.0, False), (-8.0, True)])
 def test_what_breaks_neutral_text_stays_out(known, selected):
-    """Text costs what it loses beyond 0.3 nats per token, unless the model does not know it."""
+    """Text costs what it loses beyond half a nat per token, unless the model does not know it."""
 
     def reading(plan):
         if plan.response != "margin":

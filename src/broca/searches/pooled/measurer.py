@@ -10,7 +10,7 @@ import numpy as np
 
 from broca import designs
 from broca.measurement import Bools, Floats, Ints, Plan, Response
-from broca.results.verification import CHANGED, KNOWN
+from broca.results.verification import KNOWN
 from broca.searches.problem import OtherTask, Problem, Search
 
 ItemUse = Literal["items", "confirm", "steps"]
@@ -22,6 +22,9 @@ _IMAGINED = 0.5
 """Standard deviation of a pseudo-item that is added to the measured items, because a few items may
 agree by chance."""
 
+_BORNE = 0.5
+"""Nats per token that neutral text may lose: half of what breaks the model by the verdict. A few
+sentences measure it, so that less would refuse heads that cost it 0.3 (experiments/LOG.md)."""
 _EDGE = 1e-3
 """Probabilities are moved so far from 0 and 1 before their log-odds are taken."""
 
@@ -264,9 +267,9 @@ class LossMeasurer:
         return SetDrops(task, specific, drawn[:items])
 
     def broken(self, sets: Bools, texts: int) -> Search[Floats]:
-        """Measures what sets cost neutral text beyond the damage that a headline states.
+        """Measures what sets cost neutral text beyond half of what breaks a model.
 
-        A nat per token beyond it counts like a whole task, as it breaks the model.
+        A nat per token beyond it counts like a whole task.
 
         Args:
             sets: The sets, `(sets, components)`.
@@ -283,7 +286,7 @@ class LossMeasurer:
         measured = yield Plan.crossed(every, drawn, response="margin")
         intact, *ablated = measured.mask_means()
         known = float(intact >= -np.log(KNOWN))
-        lost: Floats = np.maximum(intact - np.array(ablated) - CHANGED, 0)
+        lost: Floats = np.maximum(intact - np.array(ablated) - _BORNE, 0)
         return self.weight * known * lost
 
     def _add(self, target: str, part: ItemUse, masks: Bools, losses: Floats, items: Ints) -> None:

@@ -5,8 +5,8 @@ stage therefore uses the rows of all earlier stages:
 
 0. if the model has many components, a set grows by one at a time: the slopes of the gates with the
    set ablated name some, rows choose one, and further steps exchange a member; many rows grow
-   several sets; if rows cannot tell all components apart, the slopes at the intact model name those
-   that are searched;
+   several sets; what sets cost neutral text counts against them; if rows cannot tell all components
+   apart, the slopes at the intact model name those that are searched;
 1. a pilot finds the size of masks that costs about a third of the intact response, or the largest
    size if none costs anything;
 2. a screen of random masks about that size, a fresh one for every row of the task, a part of them
