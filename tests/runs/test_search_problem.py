@@ -73,7 +73,7 @@ def test_one_task_in_a_stated_response_is_not_taken_for_comparable(reference, ta
 
 
 def test_neutral_text_is_read_where_components_are_many():
-    """The response of a sentence is its mean log-probability; a model of 96 heads reads none."""
+    """The response of a sentence is its mean log-probability; a model of few heads reads none."""
     counts = []
     for components in ("heads", "neurons"):
         model = broca.load("reference-small", device="cpu", components=components)

@@ -58,7 +58,7 @@ def searching_run(
         options.task, others=options.others, same_skill=options.same_skill, items=search.items,
         seed=seed, report_items=options.report_items,
     )  # fmt: skip
-    if method == searches.DEFAULT_METHOD and len(run.model.components) > MANY:
+    if searches.require_method(method).measures_others and len(run.model.components) > MANY:
         with suppress(TaskUnusable):  # the context of the model holds no sentence
             text = run.catalog.load(searched_text(), RequestTokenizer.of(run.model))
             tasks = tasks.with_text(text, run.model.vocabulary)

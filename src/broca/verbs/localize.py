@@ -58,11 +58,12 @@ def localize(options: LocalizeOptions) -> Localization:
             each = rows + 2 * sum(map(len, tests[1].values()))
             more = 2 * options.alternatives * each + PAIRED_ROWS
         further = f"{more:,} of other sets and " * bool(more)
+        items = len(tasks.bank) - len(tasks.texts)
         stages.note(
             f"at most {options.seeds * rows:,} rows of search and {further}{proof:,} of {what}, "
-            f"and the intact model on {len(tasks.bank):,} items"
+            f"and the intact model on {items:,} items"
         )
-        stages.expect(options.seeds * rows + proof + len(tasks.bank) + more)
+        stages.expect(options.seeds * rows + proof + items + more)
         digests, (baseline, _) = run.digests, run.intact()
         with stages.reserved(rows):
             able = tasks.trial().judged(baseline).others
