@@ -46,6 +46,7 @@ def test_a_task_is_shown_as_it_is_asked():
     assert shown["first_prompt"].count("choose") == 2
     assert shown["items"] == 12 + 1000 - 10
     assert_refused(broca("tasks", "additoin"), "did you mean 'addition'")
+    assert_refused(broca("tasks", *asked[1:]), "these options are those of one task: name it")
 
 
 def test_published_lists_have_a_line_each():

@@ -229,8 +229,7 @@ def test_a_callers_metric_is_applied_to_outputs_and_never_kept(plan):
             scored.append(executor(journal, runner, bank).run(plan).responses)
         kept = [line.keys for line in journal.lines("batches", "kind = 'rows'")]
     assert (np.frombuffer(b"".join(kept), "<i8") % 2 == 0).all()  # ids begin at 1: odd numbers
-    even = plan.item_index % 2 == 0
-    np.testing.assert_allclose(scored[1] - scored[0], 10.0 * even, atol=1e-12)
+    np.testing.assert_allclose(scored[1] - scored[0], 10.0 * (plan.item_index % 2 == 0), atol=1e-12)
     np.testing.assert_array_equal(
         scored[0], DirectExecutor(Counting(), bank_of()).run(plan).responses
     )

@@ -1,14 +1,14 @@
 """Commands that answer before a run: this machine, tasks, models, costs, published lists."""
 
 from contextlib import closing
-from dataclasses import asdict, field
+from dataclasses import asdict, field, replace
 from typing import Any
 
 from broca.cli.output import print_json, show
 from broca.cli.progress import PrintOptions, ProgressDisplay
 from broca.cli.wording import say
-from broca.errors import CannotRun
-from broca.options import DescribeTaskOptions, PlanOptions, ScanOptions
+from broca.errors import BadInput, CannotRun
+from broca.options import DescribeTaskOptions, PlanOptions, ScanOptions, SourceOptions
 
 
 def doctor(*, prints: PrintOptions = PrintOptions()) -> None:
@@ -38,6 +38,10 @@ def tasks(options: ShownTask = ShownTask(), *, json: bool = False) -> None:
     import broca
 
     if options.task is None:
+        if replace(options, source_options=SourceOptions()) != ShownTask():
+            raise BadInput(
+                "these options are those of one task: name it, as in `broca tasks gsm8k`"
+            )
         tasks = broca.list_tasks(include_path=options.source_options.include_path)
         show(tasks, None, json=json)
     else:

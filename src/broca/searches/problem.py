@@ -37,7 +37,9 @@ def require_selection(k: int, components: int, kinds: str) -> None:
         BadInput: `k` is larger than their number.
     """
     if k > components:
-        raise BadInput(f"`k` {k} is more than the {components} {kinds} of the model")
+        raise BadInput(
+            f"`k` {k} is more than the {components} {kinds} of the model: give {components} or less"
+        )
 
 
 @dataclass(frozen=True)
