@@ -1,7 +1,7 @@
 """Commands that answer before a run: this machine, tasks, models, costs, published lists."""
 
 from contextlib import closing
-from dataclasses import asdict, field, replace
+from dataclasses import asdict, field
 from typing import Any
 
 from broca.cli.output import print_json, show
@@ -38,11 +38,12 @@ def tasks(options: ShownTask = ShownTask(), *, json: bool = False) -> None:
     import broca
 
     if options.task is None:
-        if replace(options, source_options=SourceOptions()) != ShownTask():
+        path = options.source_options.include_path
+        if options != ShownTask(source_options=SourceOptions(include_path=path)):
             raise BadInput(
                 "these options are those of one task: name it, as in `broca tasks gsm8k`"
             )
-        tasks = broca.list_tasks(include_path=options.source_options.include_path)
+        tasks = broca.list_tasks(include_path=path)
         show(tasks, None, json=json)
     else:
         show(broca.describe_task(settings=options), None, json=json)
