@@ -54,8 +54,7 @@ def test_a_run_of_a_changed_file_is_checked_in_full(finished):
     """A changed file time leads to a full check from the journal, with an equal result."""
     record = json.loads((finished / "finished.json").read_text())
     stamps = record["localize"]["stamps"]
-    weights = next(name for name in stamps if name.endswith(".safetensors"))
-    stamps[weights][1] -= 1
+    stamps[next(name for name in stamps if name.endswith(".safetensors"))][1] -= 1
     (finished / "finished.json").write_text(json.dumps(record))
     before = json.loads((finished / "result.json").read_text())
     done = broca(*SMALL, "--out", finished, "--json")

@@ -12,6 +12,7 @@ from broca.comparisons.collection import Collection
 from broca.comparisons.measurements import estimate_effects
 from broca.comparisons.subjects import ComparedSubject
 from broca.engine import Ablation
+from broca.errors import BadInput
 from broca.results.comparison import ComparedSelection
 from broca.runs.progress import Stages
 from broca.runs.run import Run
@@ -55,6 +56,13 @@ def test_progress_is_that_of_all_models(collected):
     assert done == sorted(done)
     assert done[-1] > 2 * (ROWS + ITEMS)
     assert all(progress.done <= progress.total for progress in under)
+
+
+def test_a_selection_among_other_components_is_refused_by_name():
+    """Heads that a run selected are not compared with layers."""
+    collection = Collection([], (ComparedSelection("run", "tiny", "parity", ("L0H1",)),))
+    with pytest.raises(BadInput, match="L0H1 of 'run' is none of the 2 components to L1"):
+        collection.require_components(("L0", "L1"), "tiny")
 
 
 def test_effects_and_differences_are_those_of_one_regression(collected):

@@ -40,8 +40,7 @@ def test_items_are_asked_alike_and_masks_vary_in_size(run, design):
     assert len(set(sizes.tolist())) > 2
     assert np.median(sizes) == pytest.approx(design.size, abs=max(2, design.size))
     for name, items in design.items.items():
-        count = len(run.tasks.places["locate"][name])
-        assert np.ptp(np.bincount(items, minlength=count)) <= 1
+        assert np.ptp(np.bincount(items, minlength=len(run.tasks.places["locate"][name]))) <= 1
     located = run.tasks.places["locate"]
     again = measurements.draw_design(run, rows=240, seed=3, response="accuracy", places=located)
     assert np.array_equal(again.masks, design.masks)
@@ -77,8 +76,7 @@ def simulated(seed, *, rows=600, components=12, items=40, effects=None, slopes=0
     item = rng.integers(items, size=rows)
     means = np.zeros(components) if effects is None else effects
     of_item = means + slopes * rng.normal(size=(items, components))
-    changes = (masks * of_item[item]).sum(axis=1) + noise * rng.normal(size=rows)
-    return masks, changes, item
+    return masks, (masks * of_item[item]).sum(axis=1) + noise * rng.normal(size=rows), item
 
 
 def test_effects_and_errors_are_those_of_the_formula():

@@ -29,8 +29,7 @@ def test_stop_string_is_found_however_tokens_cut_it(text, stop, read):
 
 def test_stop_string_may_end_in_a_space_that_decoders_strip():
     """A space that is no text where it is decoded alone completes a string, whatever its number."""
-    vocabulary = {"<eos>": 0, "\u2581": 9, "a": 2, "b": 3}
-    backend = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    backend = Tokenizer(models.BPE(vocab={"<eos>": 0, "\u2581": 9, "a": 2, "b": 3}, merges=[]))
     backend.decoder = decoders.Metaspace()
     rule = StopRule(PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="<eos>"), [0])
     assert [rule.ended([2, 3, 9][:length], ("b ",), 99) for length in (1, 2, 3)] == [0, 0, 1]

@@ -28,8 +28,7 @@ def ask(server, path, data=None, **headers):
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     body = None if data is None else json.dumps(data)
     kind = {"Content-Type": "application/json"} if data is not None else {}
-    method = "GET" if data is None else "POST"
-    connection.request(method, path, body, {**kind, **headers})
+    connection.request("GET" if data is None else "POST", path, body, {**kind, **headers})
     reply = connection.getresponse()
     text = reply.read().decode()
     connection.close()

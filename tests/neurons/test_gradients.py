@@ -88,8 +88,7 @@ def test_batches_and_kept_keys_change_nothing(tiny, budget, keeps, monkeypatch):
     for attribution, whole in zip(attributed(tiny, budget=budget), expected, strict=True):
         np.testing.assert_allclose(attribution.scores, whole.scores, atol=1e-6)
         assert attribution.probability == pytest.approx(whole.probability)
-    after = tiny.model.state_dict()
-    assert all(torch.equal(after[name], value) for name, value in before.items())
+    assert all(torch.equal(tiny.model.state_dict()[name], value) for name, value in before.items())
     assert not any(module._forward_pre_hooks for module in tiny.model.modules())
     assert all(parameter.grad is None for parameter in tiny.model.parameters())
 

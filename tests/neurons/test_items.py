@@ -17,8 +17,7 @@ from broca.verification.trial import spread
 
 def cut(model, parts, *, asked=None, **options):
     """Returns the neuron tasks of a model with a few items."""
-    run_options = RunOptions(task_options=TaskOptions(**(asked or {})))
-    run = Run(model, TaskSet(), Workspace(), run_options)
+    run = Run(model, TaskSet(), Workspace(), RunOptions(task_options=TaskOptions(**(asked or {}))))
     return neuron_tasks(run, parts, DataOptions(items=6, **options), report_items=5)
 
 

@@ -89,8 +89,7 @@ def test_lasso_with_a_fixed_intercept_satisfies_the_optimality_conditions():
     """
     masks, responses, _ = problem(masks=200, components=60)
     fit = make_recovery("lasso", baseline=True).set_params(baseline=0.9).fit(masks, responses)
-    residual = (responses - fit.predict(masks)) / responses.std()
-    gradient = masks.T @ residual / len(masks)
+    gradient = masks.T @ ((responses - fit.predict(masks)) / responses.std()) / len(masks)
     active = fit.coef_ != 0
     assert active.any()
     assert not active.all()

@@ -28,11 +28,11 @@ def test_cells_show_what_is_known():
     Negative numbers have a minus sign, and positive ones of effects a plus sign.
     """
     columns = Column("name"), Column("drop", show=points), Column("p", show=p_value), Column("none")
-    rows = (("a, b", Interval(0.5, 0.4, 0.6), 0.01234, None), ("c", None, None, None))
+    rows = (("a, b", Interval(0.5, 0.4, 0.6), 0.01234, None), ("c", None, 0.0504, None))
     table = Table("t", "a caption", columns, rows)
     headings = [(column.name, words) for column, words in table.headings]
     assert headings == [("name", True), ("drop", False), ("p", False)]
-    assert table.lines == [["a, b", "50.0 [40.0, 60.0]", "0.012"], ["c", "", ""]]
+    assert table.lines == [["a, b", "50.0 [40.0, 60.0]", "0.012"], ["c", "", "0.0504"]]
     assert interval(Interval(-1, -2, 0.5)) == "−1.00 [−2.00, +0.50]"
 
 

@@ -57,7 +57,9 @@ def test_margins_of_several_tasks_are_not_compared(tasks):
     """A method that weighs other tasks refuses margins; one that does not measures them."""
     margin = SearchOptions(response="margin")
     assert list(measured_places("one-shot", tasks, margin)) == ["sorting"]
-    for method, options in (("pooled", {}), ("coar", {"contrast": 1.0})):
+    alone = SearchOptions(options={"contrast": 0.0})
+    assert list(measured_places("pooled", tasks, alone)) == ["sorting"]
+    for method, options in (("pooled", {}), ("pooled", alone.options), ("coar", {"contrast": 1.0})):
         with pytest.raises(BadInput, match="margins of tasks are not comparable"):
             measured_places(method, tasks, replace(margin, options=options))
 

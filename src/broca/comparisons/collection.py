@@ -76,11 +76,17 @@ class Collection:
     notes: list[str] = field(default_factory=list)
 
     def require_components(self, names: tuple[str, ...], label: str) -> None:
-        """Refuses a model whose components have other names than those of the first.
+        """Refuses a model whose components have other names than those of the first or of a result.
 
         Raises:
             BadInput: They have.
         """
+        for chosen in self.selections:
+            if chosen.model and not set(names).issuperset(chosen.components):
+                raise BadInput(
+                    f"{chosen.components[0]} of '{chosen.label}' is none of the {len(names)} "
+                    f"components to {names[-1]}: only results on the same `components` compare"
+                )
         if names != (self.components or names):
             raise BadInput(
                 f"'{label}' has {len(names)} components to {names[-1]}, and the first model "

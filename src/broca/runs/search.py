@@ -58,7 +58,9 @@ def searching_run(
         options.task, others=options.others, same_skill=options.same_skill, items=search.items,
         seed=seed, report_items=options.report_items,
     )  # fmt: skip
-    if searches.require_method(method).measures_others and len(run.model.components) > MANY:
+    found = searches.require_method(method)
+    weighs = found.measures_others and found.weighs_others(search.options)
+    if weighs and len(run.model.components) > MANY:
         with suppress(TaskUnusable):  # the context of the model holds no sentence
             text = run.catalog.load(searched_text(), RequestTokenizer.of(run.model))
             tasks = tasks.with_text(text, run.model.vocabulary)
@@ -218,8 +220,9 @@ def measured_places(method: str, tasks: TaskSet, options: SearchOptions) -> Plac
     Raises:
         BadInput: The method compares drops of tasks, and is to measure margins.
     """
-    weighs = searches.require_method(method).weighs_others(options.options)
-    if weighs and options.response == "margin":
+    found = searches.require_method(method)
+    weighs = found.weighs_others(options.options)
+    if (weighs or found.measures_others) and options.response == "margin":
         raise BadInput(
             f"method '{method}' compares drops of tasks, and margins of tasks are not comparable: "
             "leave `response` out, or choose probability or accuracy"

@@ -81,7 +81,7 @@ class Method:
 
     def weighs_others(self, options: Mapping[str, Any] = _NO_OPTIONS) -> bool:
         """Whether it measures the other tasks with these options, of which `contrast` is one."""
-        return self.measures_others or bool(options.get("contrast"))
+        return bool(options.get("contrast", self.measures_others))
 
     def strategy(self, options: Mapping[str, Any] = _NO_OPTIONS) -> Strategy:
         """Returns the method with its options.

@@ -174,5 +174,5 @@ def percent(value: float | Interval) -> str:
 
 
 def p_value(value: float) -> str:
-    """Shows a p-value with two digits."""
-    return f"{value:.2g}"
+    """Shows a p-value with two digits, or three if two would hide its side of .05."""
+    return f"{value:.{3 if 0.045 < value < 0.055 else 2}g}"
