@@ -236,15 +236,12 @@ def _scaled(tensor: Tensor, values: Tensor, *, axis: int = 0) -> Tensor:
 def _replayed(model: GatedModel, point: GatePoint) -> Callable[[Mapping[str, Tensor]], Tensor]:
     """Returns the output of a module on a few tokens, as a function of changed parameters."""
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
-    handle = point.module.register_forward_pre_hook(
+    recorded = point.module.register_forward_pre_hook(
         lambda _module, args, options: calls.append((args, options)), with_kwargs=True
     )
     tokens = torch.arange(3, 11, device=model.device)[None] % model.vocabulary
-    try:
-        with model.in_use():
-            model.forward(tokens, torch.ones_like(tokens), keep=1)
-    finally:
-        handle.remove()
+    with recorded, model.in_use():
+        model.forward(tokens, torch.ones_like(tokens), keep=1)
 
     def output_with(changed: Mapping[str, Tensor]) -> Tensor:
         within = {name.removeprefix(f"{point.path}."): tensor for name, tensor in changed.items()}
