@@ -9,10 +9,10 @@ import numpy as np
 from broca.errors import BadInput, TaskUnusable
 from broca.options import DataOptions
 from broca.runs.run import Run
-from broca.runs.task_sets import Part, TaskSet, lay_out, load_tasks
+from broca.runs.task_sets import Part, TaskSet, lay_out, load_tasks, splits_of
 from broca.tasks import Benchmark, Catalog, Split
 from broca.tasks.data_sets import PREFIX, read_data_set
-from broca.verification.trial import Places, spread
+from broca.verification.trial import Places
 
 ROWS_READ = 4
 """Number of rows of a data set that are read for each requested item."""
@@ -40,7 +40,6 @@ def neuron_tasks(
         raise BadInput("`fields` and `answer_tokens` are for `data:` sets, and none is named")
     limit = ROWS_READ * max(options.items, report_items)
     benchmarks: dict[str, Benchmark] = {}
-    splits = {}
     for name in names:
         catalog, of_data = run.catalog, name.startswith(PREFIX)
         if of_data:
@@ -53,8 +52,7 @@ def neuron_tasks(
         benchmarks |= load_tasks(run.model, [name], catalog, task=names[0], options=task_options)
         if of_data:
             benchmarks[name] = _shortened(benchmarks[name], options.answer_tokens)
-        split = benchmarks[name].split(items=options.items, seed=options.seed)
-        splits[name] = replace(split, report=tuple(spread(split.report, report_items).tolist()))
+    splits = splits_of(benchmarks, items=options.items, seed=options.seed, limit=report_items)
     return with_golds(benchmarks, splits, parts)
 
 

@@ -184,7 +184,7 @@ def claim_tasks(
         BadInput: The task has too few others.
     """
     same, others = roles(task, benchmarks, same_skill)
-    splits = _splits_of(benchmarks, items=items, seed=seed, limit=limit)
+    splits = splits_of(benchmarks, items=items, seed=seed, limit=limit)
     notes = []
     for name in benchmarks if seen else ():
         splits[name], note = _fresh(benchmarks[name], splits[name], seen, required=name == task)
@@ -246,7 +246,7 @@ def equal_tasks(
         seed: Seed of the cut.
         limit: Maximum number of `report` items of each task; all by default.
     """
-    splits = _splits_of(benchmarks, items=items, seed=seed, limit=limit)
+    splits = splits_of(benchmarks, items=items, seed=seed, limit=limit)
     return _of_one_role(benchmarks, splits, parts)
 
 
@@ -268,9 +268,10 @@ def _of_one_role(
     return TaskSet(others=names, benchmarks=benchmarks, bank=bank, places=places)
 
 
-def _splits_of(
-    benchmarks: Mapping[str, Benchmark], *, items: int, seed: int, limit: int | None = None
+def splits_of(
+    benchmarks: Mapping[str, Benchmark], *, items: int, seed: int, limit: int | None
 ) -> dict[str, Split]:
+    """Cuts the items of tasks, with at most `items` to locate on and `limit` to report on."""
     splits = {}
     for name, benchmark in benchmarks.items():
         split = benchmark.split(items=items, seed=seed)
