@@ -190,12 +190,15 @@ def prefix_groups(
 
 def _group(rows: Sequence[Work]) -> PrefixGroup:
     """Returns the rows with their longest common prefix."""
-    first, last = min(row.tokens for row in rows), max(row.tokens for row in rows)
     limit = max(0, min(len(row.tokens) - row.target for row in rows))
-    shared = 0  # in sorted order, all share the prefix of the first and the last
-    while shared < limit and first[shared] == last[shared]:
-        shared += 1
-    return PrefixGroup(first[:shared], tuple(rows))
+    return PrefixGroup(common_prefix([row.tokens for row in rows])[:limit], tuple(rows))
+
+
+def common_prefix(sequences: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """Returns the tokens with which all sequences begin."""
+    first, last = min(sequences), max(sequences)  # in sorted order, all share that of these two
+    pairs = zip(first, last, strict=False)
+    return first[: next((place for place, (a, b) in enumerate(pairs) if a != b), len(first))]
 
 
 def groups_that_fit(budget: Budget, groups: Sequence[PrefixGroup]) -> tuple[int, int]:

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from broca import searches
 from broca.engine import Ablation, OutputNorms, RunnerSpec, donor_activations
+from broca.engine.batches import common_prefix
 from broca.engine.neutral_text import TextReading
 from broca.executors.executor import Executor
 from broca.executors.journaled import OUTPUTS, JournaledExecutor
@@ -458,9 +459,7 @@ def shared_tokens(items: Sequence[Item]) -> dict[str, float]:
     contexts = [request.context for item in items for request in item.requests]
     if not contexts:
         return {}
-    first, last = min(contexts), max(contexts)  # in sorted order, all share the prefix of these two
-    pairs = zip(first, last, strict=False)
-    shared = next((place for place, (a, b) in enumerate(pairs) if a != b), len(first))
+    shared = len(common_prefix(contexts))
     unshared = float(np.mean([tokens_of(item) for item in items])) - shared
     return {"prefix_tokens": float(shared), "item_tokens": max(1.0, unshared)}
 
