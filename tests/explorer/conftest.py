@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 import broca
-from broca.explorer import Explorer, ExplorerSubject
+from broca.explorer.explorer import Explorer, ExplorerSubject
 from broca.options import RunOptions
 
 

@@ -11,7 +11,7 @@ from simulated import toy_verification
 from tokenizers.processors import TemplateProcessing
 
 from broca.errors import BadInput, BrocaError, UnknownName
-from broca.explorer import Explorer, ExplorerSubject
+from broca.explorer.explorer import Explorer, ExplorerSubject
 from broca.options import RunOptions
 from broca.results.base import ZEROED, AblationInfo, ModelInfo
 

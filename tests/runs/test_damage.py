@@ -9,7 +9,7 @@ from results.samples import make_result
 
 import broca
 from broca.errors import BrocaError
-from broca.explorer import ExplorerSubject
+from broca.explorer.explorer import ExplorerSubject
 from broca.options import LocalizeOptions, RunOptions, VerifyOptions
 from broca.results.files import decode, encode
 from broca.results.localization import Localization

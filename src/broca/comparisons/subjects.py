@@ -10,7 +10,8 @@ from typing import Any
 
 from broca.errors import BadInput
 from broca.known_paths import place_of
-from broca.models import GatedModel, head_counts, holds_model, require_readable, text_config
+from broca.models import GatedModel, holds_model, require_readable
+from broca.models.structure import head_counts, text_config
 from broca.options import RunOptions
 from broca.results.atlas import Atlas
 from broca.results.base import ZEROED, AblationInfo, Result

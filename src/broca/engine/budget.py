@@ -9,7 +9,8 @@ from typing import TypeVar
 import torch
 
 from broca.errors import OutOfMemory, is_shortage
-from broca.models import GatedModel, text_config
+from broca.models import GatedModel
+from broca.models.structure import text_config
 
 CPU_TOKENS = 4096
 """Tokens of a batch on a CPU: small batches fit into its caches."""

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from broca.errors import UnsupportedModel
-from broca.models import ActiveGates, GatedModel, GatePoint, is_transposed
-from broca.models.structure import widths
+from broca.models import ActiveGates, GatedModel, GatePoint
+from broca.models.structure import is_transposed, widths
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,4 @@ from broca.models.neurons import neuron_blocks as neuron_blocks
 from broca.models.neurons import parameters_of_neuron as parameters_of_neuron
 from broca.models.selftest import self_test as self_test
 from broca.models.selftest import sharing_checks as sharing_checks
-from broca.models.structure import adapted_matrix as adapted_matrix
-from broca.models.structure import head_counts as head_counts
-from broca.models.structure import is_transposed as is_transposed
-from broca.models.structure import text_config as text_config
 from broca.models.usage import greedy as greedy

@@ -36,7 +36,7 @@ from broca.results.files import encode, read_text, write_beside
 from broca.results.reading import KINDS
 from broca.results.runs import RunFolderRecord
 from broca.runs.interrupts import Stopper
-from broca.store import WriterLock
+from broca.store.files import WriterLock
 from broca.store.journal import JOURNAL
 
 if TYPE_CHECKING:

@@ -1,6 +1,5 @@
 """The store: an SQLite file, the journal, of all measured rows and vectors."""
 
-from broca.store.files import WriterLock as WriterLock
 from broca.store.journal import Journal as Journal
 from broca.store.journal import now as now
 from broca.store.records import Condition as Condition

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from broca.errors import BadInput, BrocaError
-from broca.explorer import Explorer, ExplorerSubject
+from broca.explorer.explorer import Explorer, ExplorerSubject
 from broca.explorer.server import Server, require_token
 from broca.known_paths import folder_of
 from broca.models import GatedModel, load
