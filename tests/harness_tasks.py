@@ -2,6 +2,7 @@
 
 import json
 import random
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -124,9 +125,5 @@ def answers(model, benchmark, items=None):
     items = benchmark.items if items is None else items
     requests = [request for item in items for request in item.requests]
     gates = np.ones((1, len(model.components)), dtype=np.float32)
-    outputs = Engine(model).run(requests, gates, np.zeros(len(requests), dtype=int))
-    by_item, start = [], 0
-    for item in items:
-        by_item.append(outputs[start : start + len(item.requests)])
-        start += len(item.requests)
-    return by_item
+    outputs = iter(Engine(model).run(requests, gates, np.zeros(len(requests), dtype=int)))
+    return [list(islice(outputs, len(item.requests))) for item in items]

@@ -6,10 +6,10 @@ import sqlite3
 import zlib
 from collections import namedtuple
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -61,7 +61,7 @@ per cent zeros shrink to 16 per cent at level 1, and to 14 at level 6, which tak
 long (`python benchmarks/journal.py`)."""
 
 
-class Journal:
+class Journal(AbstractContextManager["Journal"]):
     """An open journal.
 
     Conditions, lists of components, items and masks have small ids within a journal. A row is
@@ -109,9 +109,6 @@ class Journal:
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
