@@ -1,12 +1,11 @@
 """Tasks of a claim, as a verb loads and cuts them."""
 
+from broca import Claim, Workspace
 from broca.options import RunOptions, TaskOptions
 from broca.results.base import ZEROED, Interval
-from broca.results.claim import Claim
 from broca.results.verification import Verdict
 from broca.runs.run import Run, model_info
 from broca.runs.task_sets import TaskSet
-from broca.runs.workspace import Workspace
 
 
 def claimed(model, task, *, task_options=None, **claim):

@@ -7,10 +7,8 @@ from cli.running import SMALL, broca, printed
 from journals import totals
 from verbs.run_folders import raise_largest_effect
 
-from broca.results.export import Export
+from broca import Export, Localization, Refit, read
 from broca.results.files import decode
-from broca.results.localization import Localization, Refit
-from broca.results.reading import read
 from broca.store import Journal, read_runs
 
 

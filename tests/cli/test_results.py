@@ -9,8 +9,7 @@ import pytest
 from cli.running import broca, printed
 from verbs.neurons.small_runs import RUNS
 
-from broca.results.localization import Localization
-from broca.results.reading import read
+from broca import Localization, read
 
 COMMANDS = {
     **{

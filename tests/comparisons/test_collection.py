@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 from tiny import tiny_gated
 
+from broca import Run, Workspace
 from broca.comparisons.collection import Collection
 from broca.comparisons.measurements import estimate_effects
 from broca.comparisons.subjects import ComparedSubject
@@ -15,9 +16,7 @@ from broca.engine import Ablation
 from broca.errors import BadInput
 from broca.results.comparison import ComparedSelection
 from broca.runs.progress import Stages
-from broca.runs.run import Run
 from broca.runs.task_sets import equal_tasks, load_tasks
-from broca.runs.workspace import Workspace
 from broca.tasks import Catalog, Task
 
 ROWS, ITEMS = 80, 12

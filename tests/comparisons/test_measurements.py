@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from broca import Run, TaskOptions, Workspace
 from broca.comparisons import measurements
 from broca.errors import BadInput
 from broca.measurement import Plan
-from broca.options import TaskOptions
-from broca.runs.run import Run
 from broca.runs.task_sets import equal_tasks, load_tasks
-from broca.runs.workspace import Workspace
 from broca.tasks import Catalog
 
 

@@ -9,7 +9,6 @@ from tiny import tiny_llama, tiny_tokenizer
 import broca
 from broca.engine import Ablation, Engine, EngineOptions, Job, donor_activations
 from broca.errors import BadInput, BadLogits
-from broca.models import GatedModel
 from broca.tasks import Request
 from broca.tasks.items import Margin
 
@@ -31,7 +30,7 @@ def test_loglikelihoods_equal_zeroed_weights(tiny, budget):
 @pytest.mark.parametrize("kind", ["loglikelihood", "generate_until"])
 def test_infinite_logits_stop_the_run(kind):
     """Infinite logits raise `BadLogits` with the request's number instead of giving scores."""
-    model = GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="broken")
+    model = broca.GatedModel.wrap(tiny_llama(), tiny_tokenizer(), name="broken")
     model.model.lm_head.weight.data[3] = float("inf")
     request = Request(kind, (5, 6), (7,) if kind == "loglikelihood" else (), max_new_tokens=2)
     with pytest.raises(BadLogits, match="NaN or infinite logits for request 0"):
@@ -105,14 +104,14 @@ def test_an_error_in_a_lane_reaches_the_caller_and_threads_are_as_before(tiny, m
     """An error in a copy's lane is raised to the caller, and torch's thread count is restored."""
     requests, gates, index = work()
     engine = Engine(tiny, EngineOptions(lanes=2))
-    before, forward = torch.get_num_threads(), GatedModel.forward
+    before, forward = torch.get_num_threads(), broca.GatedModel.forward
 
     def fails(self, *arguments, **options):
         if self is not tiny:
             raise RuntimeError("a lane broke down")
         return forward(self, *arguments, **options)
 
-    monkeypatch.setattr(GatedModel, "forward", fails)
+    monkeypatch.setattr(broca.GatedModel, "forward", fails)
     with pytest.raises(RuntimeError, match="a lane broke down"):
         engine.run(requests, gates, index)
     assert torch.get_num_threads() == before

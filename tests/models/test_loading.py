@@ -15,13 +15,11 @@ from tiny import save_tiny, tiny_llama, tiny_tokenizer
 from torch import nn
 from transformers import BertConfig, BertLMHeadModel, T5Config
 
-from broca import export
+from broca import Workspace, export, load
 from broca.errors import BadInput, OutOfMemory, UnknownName, UnsupportedModel
-from broca.models import load
 from broca.models.checkpoints import shipped_model_folder
 from broca.models.usage import fingerprint
 from broca.runs.run import Run, model_info
-from broca.runs.workspace import Workspace
 
 
 def assert_refused(folder, message, **options):

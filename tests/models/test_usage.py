@@ -13,7 +13,6 @@ from tiny import tiny_llama, tiny_tokenizer
 import broca
 from broca.engine import Engine, Job
 from broca.errors import BadInput
-from broca.models import GatedModel
 from broca.options import ModelOptions
 from broca.runs.progress import Stages
 from broca.runs.session import model_in_use
@@ -79,7 +78,7 @@ def test_a_mode_of_the_caller_changes_no_answer(plain, mode):
 
 def test_an_error_restores_the_state(plain):
     """An error within nested contexts or `generate` restores the state."""
-    model = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
+    model = broca.GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
     before = state(plain)
     with pytest.raises(ZeroDivisionError), model.in_use(), model.ablated("L0H1"), model.in_use():
         raise ZeroDivisionError
@@ -98,7 +97,7 @@ def test_an_error_restores_the_state(plain):
 
 def test_copies_in_threads_share_the_state(plain):
     """Copies used in threads keep the weights frozen until the last one ends."""
-    model = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
+    model = broca.GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
     before = state(plain)
 
     def trainable(lane):
@@ -115,7 +114,7 @@ def test_copies_in_threads_share_the_state(plain):
 
 def test_a_model_in_training_mode_is_not_run_by_accident(plain):
     """A forward pass in training mode is refused, because it would drop activations at random."""
-    model = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
+    model = broca.GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
     tokens = torch.arange(2, 6)[None]
     with pytest.raises(RuntimeError, match="in training mode"):
         model.forward(tokens, torch.ones_like(tokens), keep=1)
@@ -123,7 +122,7 @@ def test_a_model_in_training_mode_is_not_run_by_accident(plain):
 
 def test_a_trained_model_has_another_fingerprint(plain):
     """The fingerprint of a model, also of a named one, is taken anew once its caller changed it."""
-    named = GatedModel.wrap(plain, tiny_tokenizer(), name="tiny", source="tiny")
+    named = broca.GatedModel.wrap(plain, tiny_tokenizer(), name="tiny", source="tiny")
     with named.in_use():
         before = named.fingerprint
         assert named.copy().fingerprint == before

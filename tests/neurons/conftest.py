@@ -3,11 +3,10 @@
 import pytest
 from tiny import tiny_gated
 
+from broca import Run, Workspace
 from broca.neurons.items import with_golds
 from broca.neurons.neuron_run import NeuronModel, NeuronRun
 from broca.options import RuleOptions
-from broca.runs.run import Run
-from broca.runs.workspace import Workspace
 from broca.tasks import Catalog, RequestTokenizer, Split, Task
 
 

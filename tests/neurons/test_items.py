@@ -5,12 +5,11 @@ import json
 import pytest
 from neurons.conftest import benchmark_of, letters
 
+from broca import Run, Workspace
 from broca.errors import BadInput, TaskUnusable
 from broca.neurons.items import neuron_tasks, with_golds
 from broca.options import DataOptions, RunOptions, TaskOptions
-from broca.runs.run import Run
 from broca.runs.task_sets import TaskSet
-from broca.runs.workspace import Workspace
 from broca.tasks import Benchmark, Catalog, RequestTokenizer, Split
 from broca.verification.trial import spread
 

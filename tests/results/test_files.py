@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from results.samples import make_atlas, make_result
 
+from broca import Localization, read
 from broca.errors import BadInput
 from broca.results.files import check_out_folder, decode, encode, plain, restored, write_beside
-from broca.results.localization import Localization
-from broca.results.reading import read
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from simulated import toy_verification
 
 import broca
 from broca.errors import BadInput
-from broca.results.reading import read
 from broca.results.verification import Documents, Verdict
 
 RESULT = make_result()
@@ -75,7 +74,7 @@ def test_the_newest_verification_speaks_everywhere(tmp_path, monkeypatch):
     assert "verdict are those of mean ablation" in page
     monkeypatch.chdir(tmp_path)
     assert broca.report(".")[0].read_text() == page.replace(tmp_path.name, ".")
-    newest = read(tmp_path)
+    newest = broca.read(tmp_path)
     assert (newest.headline, newest.verification.was.label) == ("Six do too", "specific")
     assert newest.verification.documents == (searched, reported)
     assert newest.verification.dropped == first.dropped

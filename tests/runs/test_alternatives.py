@@ -15,7 +15,6 @@ from broca.runs.alternatives import backups
 from broca.runs.search import _given
 from broca.searches import Problem, Ranking
 from broca.store import Journal, read_runs
-from broca.verification import Scope
 
 FIRST, SECOND, ALONE = "L1H0", "L2H0", "L3H0"
 
@@ -43,7 +42,7 @@ def test_a_backup_is_named_with_the_head_from_which_it_takes_over():
     run = run_of(model.examiner().trial, model.execute)
     columns = COMPONENTS.columns([SECOND, ALONE, FIRST, "L5H5"])
     beneath = [(columns[2:], columns[:2])]  # two members under a set of two
-    line, after_both = backups(run, columns, Scope(), beneath)
+    line, after_both = backups(run, columns, broca.Scope(), beneath)
     assert (line.head, line.of) == (SECOND, FIRST)
     assert (after_both.head, after_both.of) == (SECOND, f"{FIRST}+L5H5")
     assert after_both.beside == line.beside
@@ -62,7 +61,7 @@ def test_backups_are_tested_by_the_task_s_own_score():
         model = SimulatedModel({"a": {}}, items=100)
         trial = replace(model.examiner().trial, benchmarks={"a": task})
         run = run_of(trial, lambda plan: Measurement(plan, rows[plan.mask_index, plan.item_index]))
-        assert len(backups(run, [0, 1], Scope())) == found
+        assert len(backups(run, [0, 1], broca.Scope())) == found
 
 
 @pytest.mark.parametrize("ablated", [True, False])

@@ -8,11 +8,9 @@ import pytest
 from results.samples import make_result
 
 import broca
-from broca.errors import BrocaError
 from broca.explorer.explorer import ExplorerSubject
 from broca.options import LocalizeOptions, RunOptions, VerifyOptions
 from broca.results.files import decode, encode
-from broca.results.localization import Localization
 from broca.runs.folder import RunFolder, finished_files, note_finished, options_of_run
 from broca.verbs.verify import claim_of
 
@@ -64,8 +62,8 @@ def shown(folder):
 
 def reread(folder):
     """Reads a result, which is written and read again as it is."""
-    result = Localization.read(folder)
-    assert encode(decode(Localization, encode(result))) == encode(result)
+    result = broca.Localization.read(folder)
+    assert encode(decode(broca.Localization, encode(result))) == encode(result)
 
 
 def resumed(folder):
@@ -91,7 +89,7 @@ def test_damage_is_one_line(tmp_path, name, use, tries):
         (tmp_path / name).write_bytes(damaged(content, draw))
         try:
             use(tmp_path)
-        except BrocaError as error:
+        except broca.BrocaError as error:
             refusals.append(str(error))
     assert not any("\n" in refusal or len(refusal) > 2000 for refusal in refusals)
     assert len(refusals) > tries / 2 or name == "finished.json"

@@ -24,7 +24,6 @@ from broca.models.checkpoints import shipped_model_folder
 from broca.results.files import encode
 from broca.runs import run as runs
 from broca.runs.interrupts import Stopper
-from broca.runs.workspace import Workspace
 from broca.store import Journal, read_run, read_runs
 
 ASKED = {
@@ -77,7 +76,7 @@ def test_first_interrupt_ends_after_the_chunk_and_keeps_it(reference, tmp_path, 
 
     with (
         Stopper() as stopper,
-        Workspace(path, stopper=stopper) as space,
+        broca.Workspace(path, stopper=stopper) as space,
         pytest.raises(Interrupted),
     ):
         broca.localize(reference, **ASKED, engine_options=wide, journal=space, on_progress=progress)
@@ -123,7 +122,7 @@ def test_resampled_donors_depend_on_items_not_places(reference, tmp_path):
 
 def scores_of(model, journal=None):
     """Returns the score of a model's intact heads on a task, with a journal or without one."""
-    with Workspace(journal) as space:
+    with broca.Workspace(journal) as space:
         tasks = claimed(model, "mc_biology", others=[], items=100, seed=0, limit=30)
         return broca.Run(model, tasks, space).scores([])
 
@@ -167,7 +166,7 @@ def test_donors_and_norms_come_from_all_scored_tokens(tiny):
     activations = torch.cat(inputs)  # (tokens, 32)
     column = tiny.components.column("L1H1")
     position = int(tasks.places["report"]["sentences"][0])
-    with Workspace() as space:
+    with broca.Workspace() as space:
         run = broca.Run(tiny, tasks, space, ablation=Ablation("mean"), donors=located)
         norm = activations[:, 8:16].norm(dim=-1).mean()
         assert run.norms()[column] == pytest.approx(float(norm), rel=1e-5)

@@ -5,12 +5,10 @@ import pytest
 from claims import claimed
 from verbs.run_folders import localize_into
 
+from broca import Run, Workspace, rerun
 from broca.errors import BadInput
 from broca.runs import speed
-from broca.runs.run import Run
 from broca.runs.speed import rows_within
-from broca.runs.workspace import Workspace
-from broca.verbs.rerun import rerun
 
 ROWS = 150
 """Budget of a search."""

@@ -6,13 +6,12 @@ import pytest
 from journals import totals
 from tiny import tiny_gated
 
+from broca import Workspace, localize
 from broca.errors import BadInput
 from broca.options import ExecutorOptions, JournalOptions, SourceOptions
 from broca.results.files import encode
 from broca.runs.run import model_info
 from broca.runs.session import IN_MEMORY, model_and_heads, open_workspace
-from broca.runs.workspace import Workspace
-from broca.verbs.localize import localize
 
 
 def test_a_localization_stands_for_its_model_and_its_selection(planted, tmp_path):

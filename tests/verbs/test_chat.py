@@ -10,7 +10,6 @@ from tiny import CHAT, tiny_llama, tiny_tokenizer
 
 import broca
 from broca.errors import BadInput
-from broca.models import GatedModel
 from broca.options import LocalizeOptions
 from broca.results.base import ModelInfo
 from broca.runs.folder import RunFolder
@@ -23,7 +22,7 @@ def model():
     """A model of random weights that never generates an end of sequence."""
     plain = tiny_llama(context=512)
     plain.generation_config.eos_token_id = None
-    return GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
+    return broca.GatedModel.wrap(plain, tiny_tokenizer(), name="tiny")
 
 
 def talk(model, *lines, heads="L0H1+L1H2", **options):
@@ -99,7 +98,7 @@ def test_a_chat_template_gets_messages_and_variables(model):
     """A chat template gets the system prompt, the messages in order, and its variables."""
     tokenizer = copy.deepcopy(model.tokenizer)
     tokenizer.chat_template = TEMPLATE
-    chatting = GatedModel.wrap(model.model, tokenizer, name="chat")
+    chatting = broca.GatedModel.wrap(model.model, tokenizer, name="chat")
     (first, second), _ = talk(chatting, "Hi", "Yes", system_prompt="be brief")
     text = "<system> be brief\n<user> Hi\n<assistant>"
     assert first.answers["intact"] == plain_answer(model, text)
@@ -164,7 +163,7 @@ def test_what_cannot_talk_is_refused(model, tokenizer, options, message):
     """No components, an unknown one, no tokenizer and no tokens are refused before any line."""
     lines = iter(["never"])
     if not tokenizer:
-        model = GatedModel.wrap(tiny_llama(), None, name="mute")
+        model = broca.GatedModel.wrap(tiny_llama(), None, name="mute")
     with pytest.raises(BadInput, match=message):
         broca.chat(model, lines, **options)
     assert next(lines) == "never"

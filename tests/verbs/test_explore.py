@@ -16,7 +16,6 @@ import broca
 from broca.cli.main import app
 from broca.errors import BadInput, UnknownName
 from broca.explorer.measurer import ITEMS
-from broca.runs.workspace import Workspace
 
 
 def test_a_loaded_model_is_served_and_left_as_it_was(planted):
@@ -81,7 +80,7 @@ def test_what_cannot_be_served_is_refused(planted):
         broca.explore("no-such-model", tasks="sorting,sortign")
     with pytest.raises(BadInput, match="'/nowhere' is not a folder"):
         broca.explore(planted, include_path="/nowhere")
-    with Workspace() as space, pytest.raises(BadInput, match="`journal` must be a file"):
+    with broca.Workspace() as space, pytest.raises(BadInput, match="`journal` must be a file"):
         broca.explore(planted, journal=space)
 
 

@@ -24,7 +24,6 @@ from broca.exports import folder as export_folder
 from broca.exports import forms
 from broca.exports.factors import factors_of
 from broca.models.checkpoints import shipped_model_folder
-from broca.results.export import Export
 from broca.results.files import encode, write_beside
 
 FORMS = ("adapter", "weights", "heads")
@@ -238,7 +237,7 @@ def test_folders_of_others_and_other_weights_are_refused(run, small, tiny, tmp_p
         broca.export(small, tmp_path, heads="L0H1")
     assert (tmp_path / "README.md").read_text() == "mine"
     base = save_tiny(tmp_path / "base")
-    (base / Export.FILE).write_text(encode(make_export()))
+    (base / broca.Export.FILE).write_text(encode(make_export()))
     for model in (str(base), broca.load(base)):
         with pytest.raises(BadInput, match="holds the model itself"):
             broca.export(model, base, heads="L0H1", kind="heads")

@@ -12,8 +12,6 @@ from independent import zeroed_by_hand
 from verbs.measuring import NARROW, VERBS, untimed
 
 import broca
-from broca.options import ExecutorOptions
-from broca.runs.workspace import Workspace
 
 pytestmark = pytest.mark.long
 
@@ -22,8 +20,8 @@ pytestmark = pytest.mark.long
 def workers(tmp_path_factory):
     """A workspace whose rows are measured by one Ray worker for each model."""
     journal = tmp_path_factory.mktemp("ray") / "j.sqlite"
-    on_ray = ExecutorOptions(executor="ray", workers=1)
-    with ray_on(cores=3), Workspace(journal, executor=on_ray) as workspace:
+    on_ray = broca.ExecutorOptions(executor="ray", workers=1)
+    with ray_on(cores=3), broca.Workspace(journal, executor=on_ray) as workspace:
         yield workspace
 
 
@@ -45,7 +43,7 @@ def test_models_have_workers_of_their_own_or_take_turns(workers, small):
     }  # fmt: skip
     local = broca.compare(*models, **arguments)
     assert broca.compare(*models, **arguments, journal=workers) == local
-    with Workspace(executor=ExecutorOptions(executor="ray", workers=1)) as workspace:
+    with broca.Workspace(executor=broca.ExecutorOptions(executor="ray", workers=1)) as workspace:
         assert broca.compare(*models, **arguments, journal=workspace) == local
 
 
@@ -61,7 +59,7 @@ def test_stress_gives_the_same_on_ray(workers, small, tmp_path):
 def test_a_model_in_memory_is_sent_to_the_workers(small, tmp_path):
     """A wrapped model, which no worker can load by name, is sent to the workers."""
     wrapped = broca.load(small.model, small.tokenizer, name="mine")
-    with Workspace(executor=ExecutorOptions(executor="ray", workers=1)) as workspace:
+    with broca.Workspace(executor=broca.ExecutorOptions(executor="ray", workers=1)) as workspace:
         remote = VERBS["atlas"](wrapped, workspace, tmp_path)
     local = VERBS["atlas"](small, None, tmp_path)
     assert (remote.effects, remote.model.fingerprint) == (local.effects, local.model.fingerprint)

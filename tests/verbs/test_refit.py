@@ -3,9 +3,8 @@
 import pytest
 from verbs.run_folders import assert_no_model_is_loaded, localize_into
 
+from broca import Localization, Refit, refit
 from broca.errors import BadInput
-from broca.results.localization import Localization, Refit
-from broca.verbs.refit import refit
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,7 @@ import broca
 from broca.errors import BadInput, TaskUnusable
 from broca.options import RunOptions
 from broca.results.verification import places_in
-from broca.runs.run import Run
 from broca.runs.task_sets import TaskSet, load_tasks
-from broca.runs.workspace import Workspace
 from broca.tasks import Task, shipped_folder
 
 OTHERS = ("sorting", "addition")
@@ -146,8 +144,8 @@ def test_other_tasks_at_chance_tell_nothing_of_a_claim(planted, claim):
 @pytest.mark.long
 def test_shipped_tasks_have_three_wordings(planted):
     """Every shipped task has two others over the same documents, with the same answers."""
-    with Workspace() as space:
-        catalog = Run(planted, TaskSet(), space, RunOptions()).catalog
+    with broca.Workspace() as space:
+        catalog = broca.Run(planted, TaskSet(), space, RunOptions()).catalog
         for task in catalog.shipped:
             names = (task, *catalog.wordings_of(task))
             tasks = load_tasks(planted, names, catalog).values()

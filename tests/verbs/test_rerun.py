@@ -9,12 +9,11 @@ import pytest
 from journals import totals
 from verbs.run_folders import assert_no_model_is_loaded, localize_into, raise_largest_effect
 
+from broca import Repetition, rerun
 from broca.errors import BadInput, NotInJournal
 from broca.options import AtlasOptions
-from broca.results.runs import Repetition
 from broca.runs.folder import RunFolder
 from broca.store import Journal
-from broca.verbs.rerun import rerun
 
 SMALL = {
     "model": "reference-small", "task": "capitals", "method": "cs-stratified", "rows": 200,

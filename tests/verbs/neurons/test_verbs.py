@@ -11,7 +11,6 @@ import broca
 from broca import neurons
 from broca.errors import BadInput
 from broca.results.files import encode
-from broca.runs.workspace import Workspace
 
 
 def repeated(model, verb, folder):
@@ -85,7 +84,7 @@ def test_bad_input_is_one_line(small, verb, wrong, message):
 
 def test_verbs_share_scores_within_a_workspace(small):
     """`erase` reuses the scores of items that `locate` has scored."""
-    with Workspace() as workspace:
+    with broca.Workspace() as workspace:
         neurons.locate(small, **arguments_of("locate"), journal=workspace)
         located = totals(workspace.journal)["vectors"]
         few = {**FEW, "report_items": 4, "draws": 1, "sigma": 3.0}
