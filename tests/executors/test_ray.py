@@ -124,17 +124,15 @@ def test_a_killed_worker_costs_nothing_but_time(pool, reference, bank, plan):
     assert victim not in [worker.process for worker in pool.workers]
 
 
-def test_a_hanging_worker_is_replaced(pool, reference, bank, plan):
+def test_a_hanging_worker_is_replaced(pool, reference, bank, plan, monkeypatch):
     """A worker stopped for longer than the limit is replaced, and its batch is answered."""
     await_workers(pool, 2)
     victim = pool.idle[-1].loaded.process  # the next worker to get a batch
     os.kill(victim, signal.SIGSTOP)
-    usual = pool.options
-    pool.options = replace(usual, batch_limit=8.0)
+    monkeypatch.setattr(pool, "options", replace(pool.options, batch_limit=8.0))
     try:
         responses = margins(RayRunner(pool, RunnerSpec(model=reference)), bank, plan)
     finally:
-        pool.options = usual
         with suppress(ProcessLookupError):
             os.kill(victim, signal.SIGCONT)
     np.testing.assert_allclose(responses, margins(Engine(reference), bank, plan), atol=1e-5)
@@ -244,23 +242,20 @@ def test_workers_fill_the_cluster(reference, resources, options, expected):
         workers_of(resources, replace(chosen, workers=65), Recipe("m", ""))
 
 
-def test_errors_of_broca_come_back_from_a_worker_as_they_are():
+def test_errors_of_broca_come_back_from_a_worker_as_they_are(monkeypatch):
     """An unknown model and infinite logits are replies, and keep their class and fields."""
-    threads = torch.get_num_threads()
-    try:
-        missing = pickle.loads(pickle.dumps(Worker(Recipe("./nowhere", "")).load()))
-        assert isinstance(missing, UnknownName)
-        broken = tiny_gated("broken")
-        broken.model.lm_head.weight.data[3] = float("inf")
-        recipe = Recipe.of(RunnerSpec(model=broken))
-        worker = Worker(replace(recipe, loading=replace(recipe.loading, device="cpu")))
-        assert worker.load().identity == broken.identity  # sent as an object
-        zero = np.zeros(1, np.intp)
-        request = Request("loglikelihood", (5, 6, 7), (8,))
-        job = Job(3, np.ones((1, 8), np.float32), zero, zero, ((request,),))
-        reply = worker.answer(job, ("", ()))
-        error = pickle.loads(pickle.dumps(reply))
-        assert isinstance(error, BadLogits)
-        assert (str(error), error.job, error.row) == (str(reply), 3, 0)
-    finally:
-        torch.set_num_threads(threads)
+    monkeypatch.setattr(torch, "set_num_threads", lambda threads: None)  # those of this process
+    missing = pickle.loads(pickle.dumps(Worker(Recipe("./nowhere", "")).load()))
+    assert isinstance(missing, UnknownName)
+    broken = tiny_gated("broken")
+    broken.model.lm_head.weight.data[3] = float("inf")
+    recipe = Recipe.of(RunnerSpec(model=broken))
+    worker = Worker(replace(recipe, loading=replace(recipe.loading, device="cpu")))
+    assert worker.load().identity == broken.identity  # sent as an object
+    zero = np.zeros(1, np.intp)
+    request = Request("loglikelihood", (5, 6, 7), (8,))
+    job = Job(3, np.ones((1, 8), np.float32), zero, zero, ((request,),))
+    reply = worker.answer(job, ("", ()))
+    error = pickle.loads(pickle.dumps(reply))
+    assert isinstance(error, BadLogits)
+    assert (str(error), error.job, error.row) == (str(reply), 3, 0)

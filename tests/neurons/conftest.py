@@ -35,9 +35,7 @@ def ask(neurons):
     """Returns a function that makes a run in memory with all items of a task in every part."""
 
     def make(*tasks, journal=None, rule=None):
-        benchmarks = {}
-        for task in tasks:
-            benchmarks[task.name] = benchmark_of(neurons.model, task)
+        benchmarks = {task.name: benchmark_of(neurons.model, task) for task in tasks}
         splits = {
             name: Split(*[tuple(range(len(benchmark.items)))] * 3)
             for name, benchmark in benchmarks.items()
