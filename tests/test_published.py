@@ -6,8 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from broca import published
-from broca.components import Component
+from broca import Component, published
 from broca.errors import BadInput, UnknownName
 
 LARGE, SMALL = (

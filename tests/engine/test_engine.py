@@ -9,8 +9,7 @@ from tiny import tiny_llama, tiny_tokenizer
 import broca
 from broca.engine import Ablation, Engine, EngineOptions, Job, donor_activations
 from broca.errors import BadInput, BadLogits
-from broca.tasks import Request
-from broca.tasks.items import Margin
+from broca.tasks import Margin, Request
 
 RNG = np.random.default_rng(0)
 REQUESTS = [

@@ -9,14 +9,12 @@ from engine.shared_work import GATES, PREAMBLE, assert_same, read_by_hand, run
 from tiny import tiny_gated
 
 from broca import designs
-from broca.engine import Ablation, Engine, EngineOptions, donor_activations
+from broca.engine import Ablation, Engine, EngineOptions, Job, donor_activations
 from broca.engine.batches import Work, require_finite
-from broca.engine.engine import Job
 from broca.engine.reader import target_log_probabilities
 from broca.errors import BadLogits, OutOfMemory
 from broca.models import GatedModel, gated
-from broca.tasks import Request
-from broca.tasks.items import Margin
+from broca.tasks import Margin, Request
 
 READ = Request("loglikelihood", ())
 

@@ -14,8 +14,7 @@ from broca.results.export import BaseModel, Export, HeldOut, ReloadCheck, ScoreC
 from broca.results.localization import Cost, Localization, RankedComponent, Refit, SearchInfo
 from broca.results.stress_test import Necessity, Probe, Reversal, Shift, StressTest
 from broca.results.tasks import PaperTask, TaskDescription, TaskList
-from broca.verification import Trial
-from broca.verification.examiner import plain_verification
+from broca.verification import Trial, plain_verification
 
 MODEL = ModelInfo("toy", "abc")
 HALF = Interval(0.5, 0.25, 0.75)

@@ -3,9 +3,8 @@
 import numpy as np
 
 from broca.results.files import plain
-from broca.searches import Problem
+from broca.searches import OtherTask, Problem
 from broca.searches.atlas import AtlasProblem
-from broca.searches.problem import OtherTask
 from broca.store import restored
 
 

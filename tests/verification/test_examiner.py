@@ -9,8 +9,7 @@ from simulated import COMPONENTS, MiddleTask, SimulatedModel, SimulatedTask, fiv
 from broca.engine import Ablation
 from broca.measurement import Measurement, Plan
 from broca.results.base import ModelInfo
-from broca.verification import Trial, plain_verification
-from broca.verification.evidence import Evidence
+from broca.verification import Evidence, Trial, plain_verification
 from broca.verification.sufficiency import KeptScores
 
 INFO = ModelInfo("toy", "abc")

@@ -26,11 +26,10 @@ from broca.models import ActiveGates, GatedModel, greedy, require_peft
 from broca.models.caches import left_padded
 from broca.models.gated import GatedParts
 from broca.models.gates import Replacement
-from broca.options import TaskOptions
 from broca.results.export import Form, ReloadCheck, ScoreCheck
 from broca.runs.run import Run
 from broca.runs.task_sets import load_tasks, whole_tasks
-from broca.tasks import Benchmark, Task
+from broca.tasks import Benchmark, Task, TaskOptions
 from broca.tasks.preparation import as_in_harness
 from broca.tasks.tokenizer import on_day
 

@@ -19,8 +19,7 @@ from broca.components import NAMINGS
 from broca.errors import UnsupportedModel
 from broca.exports.factors import Factors, factors_of, scaled_points, scaled_tensors
 from broca.exports.request import ExportRequest, Means
-from broca.models import GatedModel, adapter_in, require_peft
-from broca.models.gates import ActiveGates
+from broca.models import ActiveGates, GatedModel, adapter_in, require_peft
 from broca.models.structure import adapted_matrix, is_computed, is_transposed, widths
 from broca.results.files import write_beside
 

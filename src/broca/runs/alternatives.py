@@ -13,8 +13,7 @@ from broca.results.verification import Verification
 from broca.runs import search
 from broca.runs.run import Run
 from broca.runs.task_sets import claim_tasks
-from broca.verification import Scope
-from broca.verification.evidence import Evidence
+from broca.verification import Evidence, Scope
 from broca.verification.statistics import holm, paired_test
 from broca.verification.sufficiency import PEER_ROWS, KeptMeasurer, sufficiency_items
 from broca.verification.trial import Places
