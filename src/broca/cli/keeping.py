@@ -30,8 +30,8 @@ class LogOptions(Options):
     log: str | None = None
     """Log settings, progress, scores and the result: {trackers}."""
 
-    log_project: str = "broca"
-    """The tracker's project or experiment."""
+    log_project: str | None = None
+    """The tracker's project or experiment; default: broca."""
 
 
 class OutputOptions(Options):
@@ -86,13 +86,15 @@ def kept_result(
             where = place if owned else files[0]
             tell(f"finished; nothing to do: {where} holds the result; {advice}")
             return result, files
-    printed = output.print_options
+    printed, logged = output.print_options, output.log_options
+    if logged.log_project and not logged.log:
+        raise BadInput("`log_project` is a project of the tracker that `log` names: give both")
     with measuring(folder, options, printed, verb=verb, fresh=fresh) as (place, keywords):
         import broca
         from broca.integrations.tracking import Log
 
         function = attrgetter(verb)(broca)
-        tracker, project = output.log_options.log, output.log_options.log_project
+        tracker, project = logged.log, logged.log_project or "broca"
         settings = {"verb": verb, **flat(options.decisive())}
         also = keywords["on_progress"]
         with Log(tracker, project=project, settings=settings, also=also) as log:

@@ -67,8 +67,8 @@ def report(
     /,
     *,
     figures: str | None = None,
-    format: Literal["pdf", "svg", "png"] = "pdf",
-    width: Literal["page", "column"] = "page",
+    format: Literal["pdf", "svg", "png"] | None = None,
+    width: Literal["page", "column"] | None = None,
     out: str | None = None,
 ) -> None:
     """Write the page of a result again, or its figures for a paper.
@@ -76,8 +76,8 @@ def report(
     Args:
         run: The out folder of a command, or a file that it wrote.
         figures: Folder for the figures; without it the page is written.
-        format: pdf, svg or png, with embedded fonts.
-        width: column or page of a two-column paper.
+        format: pdf (default), svg or png, with embedded fonts.
+        width: column or page (default) of a two-column paper.
         out: Folder for the page; default: the result's.
     """
     import broca

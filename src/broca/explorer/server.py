@@ -54,8 +54,10 @@ def require_token(host: str, token: str, public: bool) -> None:
     """Refuses an address that other machines reach without a token, unless it is public.
 
     Raises:
-        BadInput: The address is open and has no token.
+        BadInput: The address is open and has no token, or has one and is public.
     """
+    if public and token:
+        raise BadInput("`public` admits everyone without the `token`: leave one of them out")
     if host not in LOCAL and not token and not public:
         raise BadInput(f"`host` {host} is open to other machines: it needs a `token`, or `public`")
 

@@ -13,6 +13,7 @@ from importlib.metadata import version
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from warnings import catch_warnings, simplefilter
 
 import torch
@@ -278,7 +279,7 @@ def compare_scores(
         SelfTestFailed: The scores differ by more than the number format explains: relative to the
             score, or to 1, by 1e-4, and by 0.02 where near-ties may be decided differently.
     """
-    from lm_eval import simple_evaluate
+    from lm_eval import evaluator
     from lm_eval.models.huggingface import HFLM
     from lm_eval.tasks import TaskManager
 
@@ -287,8 +288,9 @@ def compare_scores(
         tokenizer = copy.deepcopy(tokenizer)
         tokenizer.pad_token = tokenizer.eos_token  # hf embeds its padding
     day = on_day(options.chat_template_date)
-    with as_in_harness(), day, redirect_stderr(StringIO()):  # it draws bars in spite of all options
-        results = simple_evaluate(
+    silent = patch.object(evaluator, "get_git_commit_hash", str)  # Git writes where there is none
+    with silent, as_in_harness(), day, redirect_stderr(StringIO()):  # it draws bars in any case
+        results = evaluator.simple_evaluate(
             HFLM(
                 pretrained=model, tokenizer=tokenizer, batch_size=8, max_length=options.max_length,
                 chat_template_args=options.template_settings,

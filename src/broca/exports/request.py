@@ -21,7 +21,7 @@ from broca.results.localization import Localization
 from broca.results.verification import Verification
 from broca.runs.folder import with_recorded
 from broca.runs.run import Run
-from broca.runs.session import Selected, model_and_heads, selected_in
+from broca.runs.session import Selected, is_run, model_and_heads, selected_in
 from broca.tasks import Task
 
 Means = Mapping[GatePoint, Tensor]
@@ -79,15 +79,16 @@ class ExportRequest:
                 f"`target` is a {type(target).__name__}: give the name of a model, one of "
                 "`broca.load`, or a result that selected components or its folder"
             )
-        if heads is None and not isinstance(target, GatedModel | Selected):
+        if (heads is None or is_run(target)) and not isinstance(target, GatedModel | Selected):
             target = selected_in(target)
         given = target if heads is None else heads
         result = next((one for one in (given, target) if isinstance(one, Selected)), None)
         model, components, _ = model_and_heads(target, heads)
-        if items is None and isinstance(result, Localization):
-            items = result.search.items
+        recorded = result.search.items if isinstance(result, Localization) else UNRECORDED
         ablation = _ablation_of(result, form, scale)
-        return cls(model, components, form, ablation, result, items or UNRECORDED)
+        if items is not None and not Ablation(ablation.kind, ablation.scale).needs_donors:
+            raise BadInput("`items` are those of a mean, and this ablation has none: leave it out")
+        return cls(model, components, form, ablation, result, items or recorded)
 
     @property
     def base_name(self) -> str | None:

@@ -32,6 +32,7 @@ from broca.options import (
     names_of,
 )
 from broca.results.base import SCHEMA
+from broca.results.claim import Claim
 from broca.results.files import encode, read_text, write_beside
 from broca.results.reading import KINDS
 from broca.results.runs import RunFolderRecord
@@ -474,7 +475,8 @@ def _clear(folder: Path) -> None:
     journal = folder / JOURNAL
     if journal.exists():
         WriterLock(str(journal)).close()
-    written = {NAME, FINISHED, *(name for kind in KINDS for name in (kind.FILE, kind.PAGE))}
+    written = {NAME, FINISHED, Claim.FILE}
+    written |= {name for kind in KINDS if kind.PAGE for name in (kind.FILE, kind.PAGE)}
     try:
         for path in folder.iterdir():
             name = path.name.removesuffix(".part")

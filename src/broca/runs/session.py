@@ -13,7 +13,7 @@ import torch
 from broca.components import components_in
 from broca.engine import Ablation
 from broca.errors import BadInput
-from broca.known_paths import place_of
+from broca.known_paths import PACKAGED_MODELS, SHIPPED_MODELS, place_of
 from broca.models import GatedModel, holds_model, load
 from broca.options import (
     AblationOptions,
@@ -171,12 +171,21 @@ def model_and_heads(
         if isinstance(model, GatedModel):
             raise BadInput("no heads are named: give `heads` such as L0H4+L1H8")
         model = heads = model if isinstance(model, Selected) else selected_in(model)
+    elif is_run(model):
+        model = model if isinstance(model, Localization) else selected_in(model)
     if isinstance(heads, Selected) and not heads.selected:
         raise BadInput(f"the run on task '{heads.task}' selected nothing: name some in `heads`")
     names = heads if isinstance(heads, str) else tuple(one.name for one in components_in(heads))
     if isinstance(model, Selected):
         return model.model.name, names, model.model
     return str(model) if isinstance(model, Path) else model, names, None
+
+
+def is_run(target: Any) -> bool:
+    """Whether a target is a localization or its folder, and not a model."""
+    if isinstance(target, str | Path) and str(target) not in (*SHIPPED_MODELS, *PACKAGED_MODELS):
+        return (place_of(target) / Localization.FILE).is_file()
+    return isinstance(target, Localization)
 
 
 def selected_in(path: str | Path) -> Selected:

@@ -15,7 +15,7 @@ from broca.options.running import PromptsRun
 from broca.published import published_heads
 from broca.runs.folder import options_of_run
 from broca.runs.progress import Stages
-from broca.runs.session import model_and_heads, model_in_use, require_weights_of
+from broca.runs.session import is_run, model_and_heads, model_in_use, require_weights_of
 from broca.tasks import RequestTokenizer
 
 INTACT, ABLATED = "intact", "ablated"
@@ -65,7 +65,8 @@ def chat(options: ChatOptions) -> tuple[Exchange, ...]:
     write = options.write or (lambda voice, text: None)
     target, heads, measured = model_and_heads(options.target, options.heads)
     model_options = options.model_options
-    if options.heads is None and isinstance(options.target, str):  # a run, whose model it is
+    run = options.heads is None or is_run(options.target)
+    if run and isinstance(options.target, str):
         given = PromptsRun(model_options=model_options)
         model_options = options_of_run(options.target, given, with_journal=False).model_options
     with model_in_use(target, model_options, Stages(options.on_progress)) as model:

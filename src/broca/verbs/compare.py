@@ -43,9 +43,7 @@ def compare(options: CompareOptions) -> Comparison:
     ablation = ablation_of(run_options.ablation_options, seed)
     collection = Collection(subjects, selections, rows, options.response, seed)
     if {subject.seed for subject in given} - {None, seed}:
-        collection.notes.append(
-            "runs of other seeds than the first searched on some of these items"
-        )
+        collection.notes.append(f"runs of other seeds than {seed} searched on some of these items")
     as_here = AblationInfo(ablation.kind, ablation.scale)
     if any(subject.selections and subject.ablation != as_here for subject in given):
         collection.notes.append("some sets were found under another ablation than that of all rows")

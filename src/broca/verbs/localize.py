@@ -171,9 +171,12 @@ def _bounded(opened: Run, options: LocalizeOptions, method: str) -> tuple[Run, S
     except TooFewRows as error:
         if not bounded:
             raise
+        enough = f"{2 * error.fewest:,} `rows`"
+        if minutes and given.max_minutes is not None:
+            enough = f"{2.2 * error.fewest / (rows or 1) * given.max_minutes:.2g} minutes"
         raise BadInput(
             f"{minutes}{proof:,} of {rows:,} rows are for other measurements than the search, "
-            f"which needs {error.fewest:,}: {2 * error.fewest:,} `rows` are enough"
+            f"which needs {error.fewest:,}: {enough} are enough"
         ) from None
     return run, budget, proof
 

@@ -22,8 +22,8 @@ def report(
     result: str | Path | Result,
     *,
     figures: str | Path | None = None,
-    format: Format = "pdf",
-    width: Width = "page",
+    format: Format | None = None,
+    width: Width | None = None,
     out: str | Path | None = None,
 ) -> tuple[Path, ...]:
     """Writes the page of a result again, or its figures as files for a paper.
@@ -31,8 +31,8 @@ def report(
     Args:
         result: A result, or the file or out folder of one.
         figures: Folder for the figures, which is created; None writes the page.
-        format: Format of the figures: `pdf`, `svg` or `png`, with embedded fonts.
-        width: Width of the figures: `column` (3.35 inches) or `page` (6.9 inches).
+        format: Format of the figures: `pdf` by default, `svg` or `png`, with embedded fonts.
+        width: Width of the figures: `column` (3.35 inches), or `page` (6.9 inches) by default.
         out: Folder for the page; by default the folder of the result.
 
     Returns:
@@ -40,7 +40,8 @@ def report(
 
     Raises:
         BadInput: The result does not exist or has no page or figure, the format or the width is
-            unknown, `out` is given beside `figures`, or the folder cannot be written.
+            unknown or given without `figures`, `out` is given beside them, or the folder cannot be
+            written.
     """
     loaded = result if isinstance(result, Result) else read(result)
     if figures is not None:
@@ -49,8 +50,11 @@ def report(
         drawn = loaded.figures() or (loaded.plot(),)
         folder = check_out_folder(figures)
         return tuple(
-            figure.save(folder / f"{figure.name}.{format}", width=width) for figure in drawn
+            figure.save(folder / f"{figure.name}.{format or 'pdf'}", width=width or "page")
+            for figure in drawn
         )
+    if format or width:
+        raise BadInput("`format` and `width` are those of figures: name the folder in `figures`")
     home = folder_of((out or ".") if isinstance(result, Result) else result)
     return loaded.save_page(out or home, home)
 

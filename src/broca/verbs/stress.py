@@ -8,6 +8,7 @@ from broca.results.stress_test import StressTest
 from broca.runs.folder import options_of_run
 from broca.runs.run import model_info
 from broca.runs.session import (
+    is_run,
     model_and_heads,
     named_heads,
     open_run,
@@ -29,11 +30,11 @@ def stress(options: StressOptions) -> StressTest:
     """
     families = [load_family(name) for name in (options.family, *options.control)]
     target, heads, run_options = options.target, options.heads, options.run_options
-    if heads is None and not isinstance(target, GatedModel | Localization):
+    if heads is not None and not isinstance(heads, Localization):
+        require_names(heads)
+    if (heads is None or is_run(target)) and not isinstance(target, GatedModel | Localization):
         run_options = options_of_run(target, run_options)
         target = Localization.read(target)
-    elif heads is not None and not isinstance(heads, Localization):
-        require_names(heads)
     claim = target if heads is None else heads
     if isinstance(claim, Localization):
         families[0].require_task(claim.task)

@@ -15,7 +15,14 @@ from broca.results.neurons import NeuronSet
 from broca.results.verification import Verification, places_in
 from broca.runs.alternatives import alone, places_alone
 from broca.runs.folder import options_of_run, with_recorded
-from broca.runs.session import ablation_of, model_and_heads, named_heads, open_run, require_names
+from broca.runs.session import (
+    ablation_of,
+    is_run,
+    model_and_heads,
+    named_heads,
+    open_run,
+    require_names,
+)
 from broca.tasks import listed
 from broca.verification import Scope, fitting, most_rows
 
@@ -134,7 +141,7 @@ def claim_of(options: VerifyOptions) -> tuple[VerifyOptions, Localization | None
     target, run_options = options.target, options.run_options
     options = replace(options, same_skill=listed(options.same_skill))
     if options.heads is not None or options.neurons is not None:
-        if isinstance(target, Localization):
+        if is_run(target):
             raise BadInput(
                 "the run names the components that it selected: leave out `heads` and `neurons`, "
                 "or give a model"

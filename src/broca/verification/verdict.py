@@ -137,12 +137,11 @@ def _not_ahead(found: Verification) -> Verdict | None:
     first = all(control.specific.rank == 1 for control in controls)
     if not first or 1 / (fewest + 1) <= found.level:
         return None
-    ahead = f", and it is more specific than any random set, but only {fewest} of them"
     return Verdict(
         "inconclusive",
-        f"{_lost(found)}{ahead if fewest else ', but no random sets'} exist or fit into the rows, "
-        "too few to exclude chance: give more rows or a smaller set.",
-        headline=f"{_costs(found)}, but {fewest} random sets are too few to exclude chance",
+        f"{_lost(found)}, and no random set is as specific, but too few of them were compared "
+        f"({fewest}) to exclude chance: ask for more, or give more rows or a smaller set.",
+        headline=f"{_costs(found)}, but random sets are too few to exclude chance ({fewest})",
         provisional=True,
     )
 
