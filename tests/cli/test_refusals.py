@@ -38,6 +38,7 @@ REFUSED = [
     (f"{ADDITION} --out /dev/null/x", "cannot be written"),
     (f"{ADDITION} --components experts", "no experts were found"),
     (f"{ADDITION} --log wandbb", "--log 'wandbb' is unknown; did you mean 'wandb'"),
+    (f"{ADDITION} --log-project p", "a project of the tracker that --log names"),
     ("report '~no such user/run'", "home directory"), (f"{ADDITION} --others \udcff", "not UTF-8 "),
     ("neurons erase reference --task capitals --matching x", "--matching"),
 ]  # fmt: skip

@@ -155,6 +155,8 @@ def test_a_public_page_needs_no_token_and_stands_in_the_hub_s_frame(explorer):
         outside = {"Host": "space:7860", "X-Forwarded-Host": "me-space.hf.space"}
         for origin, expected in (("https://me-space.hf.space", 200), ("https://evil.example", 403)):
             assert ask(server, "/api/status", Origin=origin, **outside)[0] == expected
+    with pytest.raises(BadInput, match="`public` admits everyone without the `token`"):
+        Server(explorer, **HERE | {"public": True, "token": "a"})
 
 
 def test_a_taken_port_is_refused(explorer, server):

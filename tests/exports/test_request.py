@@ -43,6 +43,8 @@ def test_named_components_of_a_model_are_zeroed_or_scaled(tiny):
     assert request.result is None
     assert request.names(tiny) == ("L1H2", "L0H1")
     assert ExportRequest.of(tiny, ["L1H2"], "heads", 0.5).ablation == AblationInfo("zero", 0.5)
+    with pytest.raises(BadInput, match="`items` are those of a mean"):
+        ExportRequest.of(tiny, ["L1H2"], "heads", None, 5)
 
 
 def test_components_of_a_result_in_another_model(tiny):

@@ -101,6 +101,7 @@ def test_different_ablations_never_share_an_answer(folder, manager, tmp_path, mo
         ({"pretrained": "./nowhere"}, UnknownName, "does not exist"),
         ({"pretrained": "reference", "ablate": "L9H0"}, UnknownName, "no component 'L9H0'"),
         ({"pretrained": "reference", "scale": 1}, BadInput, "ablates nothing"),
+        ({"pretrained": "reference", "scale": 0.5}, BadInput, "name some in ablate"),
     ],
 )
 def test_bad_arguments_are_refused(arguments, error, message):

@@ -41,12 +41,12 @@ def test_fresh_removes_everything_that_a_run_writes(tmp_path):
         "result.json", "report.html", "verification.json", "verification.html", "atlas.json",
         "refit.json", "journal.sqlite", "journal.sqlite-wal", "result.json.part",
     ]  # fmt: skip
-    for name in (*written, "notes.txt", "journal.txt"):
+    for name in (*written, "notes.txt", "journal.txt", "plan.json", "export.json"):
         (folder / name).write_text("")
     (folder / "figures").mkdir()
     assert not claim(folder, seed=1, fresh=True).resumed
     assert {path.name for path in folder.iterdir()} == {
-        "reproduce.json", "notes.txt", "journal.txt", "figures",
+        "reproduce.json", "notes.txt", "journal.txt", "figures", "plan.json", "export.json",
     }  # fmt: skip
 
 

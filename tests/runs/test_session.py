@@ -11,7 +11,7 @@ from broca.errors import BadInput
 from broca.options import ExecutorOptions, JournalOptions, SourceOptions
 from broca.results.files import encode
 from broca.runs.run import model_info
-from broca.runs.session import IN_MEMORY, model_and_heads, open_workspace
+from broca.runs.session import IN_MEMORY, is_run, model_and_heads, open_workspace
 
 
 def test_a_localization_stands_for_its_model_and_its_selection(planted, tmp_path):
@@ -23,7 +23,9 @@ def test_a_localization_stands_for_its_model_and_its_selection(planted, tmp_path
     assert result.selected
     for run in (result, tmp_path, str(tmp_path)):
         assert model_and_heads(run, None) == ("planted", result.selected, result.model)
-    assert model_and_heads(result, ["L0H3"]) == ("planted", ("L0H3",), result.model)
+        assert model_and_heads(run, ["L0H3"]) == ("planted", ("L0H3",), result.model)
+        assert is_run(run)
+    assert not is_run("planted")
     assert model_and_heads(planted, result) == (planted, result.selected, None)
     with pytest.raises(BadInput, match="selected nothing: name some in `heads`"):
         model_and_heads(replace(result, selected=()), None)

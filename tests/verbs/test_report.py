@@ -24,6 +24,7 @@ def test_the_page_is_written_again_and_the_result_is_left(tmp_path):
         (make_result, {"figures": "f", "format": "gif"}, "`format` 'gif'"),
         (make_result, {"figures": "f", "width": "poster"}, "`width` 'poster'"),
         (make_result, {"figures": "f", "out": "f"}, "leave it out"),
+        (make_result, {"format": "svg"}, "those of figures"),
         (make_estimate, {"figures": "f"}, "no figure"),
         (make_estimate, {"out": "f"}, "no page"),
     ],

@@ -168,19 +168,17 @@ lm_eval_app = App(name="lm-eval", help_flags=(), version_flags=(), end_of_option
 @lm_eval_app.default
 def lm_eval(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
     """Run lm-eval's own command line with broca among its models (run --model broca)."""
+    from unittest.mock import patch  # it imports asyncio, which takes a while
+
     from lm_eval.__main__ import cli_evaluate
 
     import broca.integrations.lm_eval  # noqa: F401  # registers the model
     from broca.tasks.code import code_tasks
 
-    before = sys.argv
-    sys.argv = ["lm-eval", *words]
-    try:
-        # if lm-eval permits it, programs that models write run in broca's sandbox
-        with code_tasks("--confirm_run_unsafe_code" in words):
-            cli_evaluate()
-    finally:
-        sys.argv = before
+    # if lm-eval permits it, programs that models write run in broca's sandbox
+    enclosed = code_tasks("--confirm_run_unsafe_code" in words)
+    with patch.object(sys, "argv", ["lm-eval", *words]), enclosed:
+        cli_evaluate()
 
 
 lm_eval.flags = {"model_args": "--model_args"}  # type: ignore[attr-defined]

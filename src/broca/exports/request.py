@@ -84,11 +84,11 @@ class ExportRequest:
         given = target if heads is None else heads
         result = next((one for one in (given, target) if isinstance(one, Selected)), None)
         model, components, _ = model_and_heads(target, heads)
-        recorded = result.search.items if isinstance(result, Localization) else UNRECORDED
+        recorded = result.search.items if isinstance(result, Localization) else 0
         ablation = _ablation_of(result, form, scale)
         if items is not None and not Ablation(ablation.kind, ablation.scale).needs_donors:
             raise BadInput("`items` are those of a mean, and this ablation has none: leave it out")
-        return cls(model, components, form, ablation, result, items or recorded)
+        return cls(model, components, form, ablation, result, items or recorded or UNRECORDED)
 
     @property
     def base_name(self) -> str | None:

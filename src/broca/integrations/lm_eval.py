@@ -80,10 +80,10 @@ class BrocaLM(LM):  # type: ignore[misc]  # lm_eval has no types
         self._gated = pretrained
         mask = self._gated.components.mask(str(ablate))
         self.ablated = tuple(np.asarray(self._gated.components.names)[mask].tolist())
+        self._gates = Ablation(scale=float(scale)).gates(mask[None])
         if float(scale) and not self.ablated:
             raise BadInput(f"`model_args`: scale={scale} is that of heads: name some in ablate=...")
         self._gate = float(scale) if self.ablated else 1.0
-        self._gates = Ablation(scale=float(scale)).gates(mask[None])
         self._engine = Engine(self._gated, EngineOptions(token_budget=token_budget))
         template = dict(chat_template_args or {})
         if enable_thinking is not None:

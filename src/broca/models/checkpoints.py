@@ -16,6 +16,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NoReturn
+from unittest.mock import patch
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
@@ -179,7 +180,6 @@ def pickles(allowed: bool) -> Iterator[None]:
     Raises:
         BadInput: A pickle would be read.
     """
-    load = torch.load
 
     def refused(file: Any, *_: Any, **__: Any) -> NoReturn:
         raise BadInput(
@@ -187,12 +187,8 @@ def pickles(allowed: bool) -> Iterator[None]:
             "as safetensors, or allow them with `allow_pickle`"
         )
 
-    if not allowed:
-        torch.load = refused  # type: ignore[assignment]
-    try:
+    with patch.object(torch, "load", torch.load if allowed else refused):
         yield
-    finally:
-        torch.load = load
 
 
 def require_own_files(folder: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import torch
 from torch import Tensor, nn
@@ -94,7 +95,7 @@ class Resumption:
                     checkpoint, layer.forward, use_reentrant=False,
                     context_fn=lambda: (nullcontext(), gates()),
                 )  # fmt: skip
-                undo.enter_context(_replaced(layer, kept))
+                undo.enter_context(patch.object(layer, "forward", kept))
             yield
 
     @contextmanager
@@ -122,26 +123,12 @@ class Resumption:
 
         with ExitStack() as undo:
             for below in range(layer):
-                undo.enter_context(_replaced(self._layers[below], skip))
+                undo.enter_context(patch.object(self._layers[below], "forward", skip))
             module = self._layers[layer]
             undo.callback(module.register_forward_pre_hook(start, with_kwargs=True).remove)
             if heads is not None:
-                undo.enter_context(_replaced(self._attention[layer], project))
+                undo.enter_context(patch.object(self._attention[layer], "forward", project))
             yield
-
-
-@contextmanager
-def _replaced(module: nn.Module, forward: Any) -> Iterator[None]:
-    """Replaces a module's `forward`; that of its class, or of another library, comes back."""
-    before = module.__dict__.get("forward")
-    module.forward = forward
-    try:
-        yield
-    finally:
-        if before is None:
-            del module.forward
-        else:
-            module.forward = before
 
 
 def _tuple_length(output: Any) -> int:

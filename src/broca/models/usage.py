@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from threading import RLock, get_ident
 from typing import Any, ClassVar
+from unittest.mock import patch
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
@@ -174,17 +175,14 @@ def greedy(model: Any, *, keep: Collection[str] = ()) -> Iterator[None]:
         keep: Settings that hold nevertheless.
     """
     with _configs:  # threads may generate with the same model
-        own = model.generation_config
-        model.generation_config = copy.deepcopy(own)
+        config = copy.deepcopy(model.generation_config)
         for name, value in vars(GenerationConfig()).items():
             if name not in _ALWAYS_KEPT and name not in keep:
-                setattr(model.generation_config, name, value)
+                setattr(config, name, value)
         # with a static cache on a GPU it would compile the forward pass, which skips later hooks
-        model.generation_config.disable_compile = True
-        try:
+        config.disable_compile = True
+        with patch.object(model, "generation_config", config):
             yield
-        finally:
-            model.generation_config = own
 
 
 def fingerprint(model: nn.Module, *, dtype: torch.dtype | None = None) -> str:

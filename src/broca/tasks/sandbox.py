@@ -26,6 +26,7 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
+from unittest.mock import patch
 
 import datasets
 import lm_eval.utils
@@ -84,12 +85,9 @@ def fetching(allowed: bool, what: str) -> Iterator[None]:
         media = [name for name, kind in features.items() if require_decoding(kind)]
         return data.remove_columns(media) if media else data
 
-    if not allowed:
-        vars(datasets).update({name: partial(checked, load) for name, load in loads.items()})
-    try:
+    wrapped = loads if allowed else {name: partial(checked, load) for name, load in loads.items()}
+    with patch.multiple(datasets, **wrapped):
         yield
-    finally:
-        vars(datasets).update(loads)
 
 
 def _is_address(text: str) -> bool:
