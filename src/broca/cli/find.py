@@ -129,7 +129,7 @@ def _show_beside(verb: str, options: Any, out: str | None, output: SharedOutput)
         options = replace(options, run_options=options_of_run(options.target, options.run_options))
     folder = str(out or (folder_of(options.target) if of_run else "broca-out"))
     result, files = kept_result(verb, options, folder, output)
-    target = str(options.target) if options.heads or verb == "stress" else folder
+    target = str(options.target) if verb == "stress" else folder
     show_kept(result, files[-1], output, then=f"broca explore {shlex.quote(target)}")
 
 

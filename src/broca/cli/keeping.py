@@ -101,6 +101,8 @@ def kept_result(
             within = replace(options.run_options.within(keywords["journal"]), on_progress=log)
             within = replace(options, run_options=within)
             result = function.__wrapped__(within)  # it takes options, not keywords
+            if verb not in folders.OWNERS and (place / result.FILE).exists():
+                tell(f"replaced: {place / result.FILE}, a result with other options or versions")
             files = result.save(place)
             log.result(result, files)
         folders.note_finished(place, verb, options, files)
