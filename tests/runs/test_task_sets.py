@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from broca.errors import BadInput
 from broca.results.verification import Documents
 from broca.runs import task_sets
 from broca.tasks import Catalog, Split, TaskOptions
@@ -79,6 +80,8 @@ def test_fresh_items_ask_nothing_that_was_asked():
 
 def test_documents_of_every_part_are_named(benchmarks):
     """The `doc_id`s of lm-eval identify the documents; whole tasks have every item once."""
+    with pytest.raises(BadInput, match="also named in `same_skill`"):
+        task_sets.claim_tasks("sorting", benchmarks, items=5, seed=3, same_skill=["sorting"])
     tasks = task_sets.claim_tasks("sorting", benchmarks, items=5, seed=3)
     named = {(documents.task, documents.part): documents for documents in tasks.documents}
     assert set(named) == {

@@ -12,6 +12,7 @@ from broca.tasks import Catalog, Generation, RequestTokenizer, TaskOptions
 NO_SYSTEM = (
     "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system') }}{% endif %}" + CHAT
 )
+DROPS_SYSTEM = "{% set messages = messages | rejectattr('role', 'equalto', 'system') %}" + CHAT
 
 
 @pytest.fixture(scope="module")
@@ -111,10 +112,11 @@ def test_solved_examples_limit_and_system_prompt(tiny, kinds):
 
 
 @pytest.mark.parametrize(
-    ("template", "multiturn"), [(CHAT, True), (CHAT, False), (NO_SYSTEM, True)]
+    ("template", "multiturn"),
+    [(CHAT, True), (CHAT, False), (NO_SYSTEM, True), (DROPS_SYSTEM, True)],
 )
 def test_chat_template_and_system_prompt(reference, kinds, template, multiturn):
-    """Prompts in a chat template equal lm-eval's, also if it refuses system messages."""
+    """Prompts in a chat template equal lm-eval's, also if it refuses or drops system messages."""
     tokenizer = copy.deepcopy(reference.tokenizer)
     tokenizer.chat_template = template
     model = GatedModel.wrap(reference.model, tokenizer, name="reference")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from contextlib import redirect_stderr
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from io import StringIO
 from pathlib import Path
@@ -240,7 +240,8 @@ def ablated_score(
     Raises:
         BadInput: The task is a group.
     """
-    catalog, options = opened.catalog, opened.options.task_options
+    # lm-eval scores no items of a split that is only searched
+    catalog, options = opened.catalog, replace(opened.options.task_options, locate_split=None)
     name = catalog.name_of(task)
     benchmark = load_tasks(opened.model, [name], catalog, task=name, options=options)[name]
     if len(benchmark.task_names) > 1:

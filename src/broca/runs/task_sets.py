@@ -181,8 +181,10 @@ def claim_tasks(
         seen: Documents that an earlier run used: `report` items are then all others.
 
     Raises:
-        BadInput: The task has too few others.
+        BadInput: The task has too few others, or is named as one of its skill.
     """
+    if task in same_skill:
+        raise BadInput(f"task '{task}' is also named in `same_skill`: leave it out there")
     same, others = roles(task, benchmarks, same_skill)
     splits = splits_of(benchmarks, items=items, seed=seed, limit=limit)
     notes = []

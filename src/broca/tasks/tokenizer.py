@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cached_property, lru_cache
 from threading import RLock
@@ -183,7 +183,8 @@ class RequestTokenizer:
     ) -> str:
         """Writes messages in the tokenizer's chat template, as lm-eval's `hf` model does.
 
-        If the template refuses a system message, it is left out. If it reads contents as lists of
+        If the template refuses a system message, it is left out, and noted like one that the
+        template does not read. If it reads contents as lists of
         parts and ignores texts, each text is given as a part.
 
         Raises:
@@ -200,6 +201,12 @@ class RequestTokenizer:
                 refused = error
             else:
                 self._left_out = len(accepted) < len(messages)
+                if len(without_system) < len(accepted):
+                    with suppress(*_TEMPLATE_FAULTS):
+                        plain = self._rendered(
+                            without_system, add_generation_prompt=add_generation_prompt
+                        )
+                        self._left_out = text == plain
                 return text
         raise BadInput(
             f"the chat template of the tokenizer refuses the prompt: {first_line(refused)}; leave "

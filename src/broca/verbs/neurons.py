@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from broca.errors import BadInput
 from broca.neurons.methods import EMPTY, Columns, choose_neurons, random_sets, require_neuron_method
 from broca.neurons.neuron_run import NeuronRun, open_neurons
 from broca.options import DrawOptions, EraseOptions, LocateOptions, verb
@@ -21,7 +22,10 @@ def locate(options: LocateOptions) -> NeuronSet:
         BrocaError: Bad input, in one line that says what to do.
     """
     method = options.method
-    others = options.others if require_neuron_method(method).compares else ()
+    compares = require_neuron_method(method).compares
+    if options.others not in ("auto", "", ()) and not compares:
+        raise BadInput(f"`others`: method '{method}' compares with no other task: leave it out")
+    others = options.others if compares else ()
     with open_neurons("locate", options, others, {"locate": True}) as run:
         choice = choose_neurons(run, run.names[0], method)
         return run.selection(run.names[0], method, choice)

@@ -64,6 +64,7 @@ def test_methods_are_compared_on_the_task_and_the_others(small, tmp_path):
     [
         ("locate", {"task": "capitals", "method": "cln"}, "did you mean 'cnl'"),
         ("locate", {"task": "capitals", "method": "random"}, "`count`"),
+        ("locate", {"task": "capitals", "others": "sorting"}, "'cnl' compares with no other task"),
         ("locate", {"task": "capitals", "method": "activation", "others": ""}, "`others`"),
         ("locate", {"task": "calls", "method": "activation", "items": 1}, "two items"),
         ("locate", {"task": "data:none", "fields": "x"}, "`fields`"),
