@@ -108,6 +108,7 @@ def test_the_tutorial_is_stored_as_it_ran():
     outputs = [output for cell in stored for output in cell["outputs"]]
     assert all(output["output_type"] != "error" for output in outputs)
     assert "addition loses" in json.dumps(outputs)
+    assert "'specific'" in json.dumps(outputs[-1])
 
 
 @pytest.mark.parametrize("name", hooks.NOTEBOOKS)

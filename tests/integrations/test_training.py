@@ -118,6 +118,9 @@ def test_bad_input_is_refused_before_training(tasks, tmp_path, name, number):
     """No heads, bad numbers, and before the first step a missing component are refused."""
     with pytest.raises(BadInput, match="no heads are named"):
         TrainerCallback(tasks[0], "")
+    for given, message in (({"scale": 1}, "ablates nothing"), ({"log": "wandb"}, "give an open")):
+        with pytest.raises(BadInput, match=message):
+            TrainerCallback(tasks[0], "L0H1", **given)
     with pytest.raises(BadInput, match=f"`{name}` (must be a whole .* {number}$|is for loading)"):
         TrainerCallback(tasks[0], "L0H1", **{name: number})
     with pytest.raises(UnknownName, match="no component 'L9H1'"):

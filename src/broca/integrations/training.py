@@ -87,6 +87,9 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         ModelOptions.require_unused(given, components=kinds, model="the model in training")
         if self._run_options.ablation_options.ablation != "zero":
             raise BadInput("`ablation`: a training measures zeros, or a `scale`")
+        Ablation(scale=self._run_options.ablation_options.scale)  # a scale of 1 is refused
+        if log is not None and not hasattr(log, "log"):
+            raise BadInput(f"`log` is {log!r}: give an open `broca.integrations.Log`")
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **arguments: Any) -> None:
         """Opens the journal and the workers, which all measurements share.
