@@ -23,7 +23,7 @@ def locate(options: LocateOptions) -> NeuronSet:
     """
     method = options.method
     compares = require_neuron_method(method).compares
-    if options.others not in ("auto", "", ()) and not compares:
+    if options.others != "auto" and listed(options.others) and not compares:
         raise BadInput(f"`others`: method '{method}' compares with no other task: leave it out")
     others = options.others if compares else ()
     with open_neurons("locate", options, others, {"locate": True}) as run:
