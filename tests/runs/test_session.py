@@ -24,8 +24,7 @@ def test_a_localization_stands_for_its_model_and_its_selection(planted, tmp_path
     for run in (result, tmp_path, str(tmp_path)):
         assert model_and_heads(run, None) == ("planted", result.selected, result.model)
         assert model_and_heads(run, ["L0H3"]) == ("planted", ("L0H3",), result.model)
-        assert is_run(run)
-    assert not is_run("planted")
+    assert [is_run(one) for one in (result, tmp_path, "planted")] == [False, True, False]
     assert model_and_heads(planted, result) == (planted, result.selected, None)
     with pytest.raises(BadInput, match="selected nothing: name some in `heads`"):
         model_and_heads(replace(result, selected=()), None)

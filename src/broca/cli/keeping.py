@@ -102,7 +102,7 @@ def kept_result(
             within = replace(options, run_options=within)
             result = function.__wrapped__(within)  # it takes options, not keywords
             if verb not in folders.OWNERS and (place / result.FILE).exists():
-                tell(f"replaced: {place / result.FILE}, a result with other options or versions")
+                tell(f"replaced: {place / result.FILE}, of other options, versions or files")
             files = result.save(place)
             log.result(result, files)
         folders.note_finished(place, verb, options, files)

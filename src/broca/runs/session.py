@@ -1,6 +1,7 @@
 """Opens the model, the journal and the workers of a verb."""
 
 import logging
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -172,7 +173,7 @@ def model_and_heads(
             raise BadInput("no heads are named: give `heads` such as L0H4+L1H8")
         model = heads = model if isinstance(model, Selected) else selected_in(model)
     elif is_run(model):
-        model = model if isinstance(model, Localization) else selected_in(model)
+        model = selected_in(model)
     if isinstance(heads, Selected) and not heads.selected:
         raise BadInput(f"the run on task '{heads.task}' selected nothing: name some in `heads`")
     names = heads if isinstance(heads, str) else tuple(one.name for one in components_in(heads))
@@ -182,10 +183,10 @@ def model_and_heads(
 
 
 def is_run(target: Any) -> bool:
-    """Whether a target is a localization or its folder, and not a model."""
-    if isinstance(target, str | Path) and str(target) not in (*SHIPPED_MODELS, *PACKAGED_MODELS):
-        return (place_of(target) / Localization.FILE).is_file()
-    return isinstance(target, Localization)
+    """Whether a target is the folder of a localization, and not the name of a model."""
+    if not isinstance(target, str | Path) or str(target) in (*SHIPPED_MODELS, *PACKAGED_MODELS):
+        return False
+    return os.path.isfile(place_of(target) / Localization.FILE)  # False if the name is too long
 
 
 def selected_in(path: str | Path) -> Selected:

@@ -65,8 +65,8 @@ def chat(options: ChatOptions) -> tuple[Exchange, ...]:
     write = options.write or (lambda voice, text: None)
     target, heads, measured = model_and_heads(options.target, options.heads)
     model_options = options.model_options
-    run = options.heads is None or is_run(options.target)
-    if run and isinstance(options.target, str):
+    run = is_run(options.target) or (options.heads is None and isinstance(options.target, str))
+    if run:
         given = PromptsRun(model_options=model_options)
         model_options = options_of_run(options.target, given, with_journal=False).model_options
     with model_in_use(target, model_options, Stages(options.on_progress)) as model:

@@ -171,7 +171,7 @@ def _bounded(opened: Run, options: LocalizeOptions, method: str) -> tuple[Run, S
     except TooFewRows as error:
         if not bounded:
             raise
-        enough = f"{2 * error.fewest:,} `rows`"
+        enough = f"{2 * error.fewest:,} `rows`"  # of minutes a tenth more, as they are rounded
         if minutes and given.max_minutes is not None:
             enough = f"{2.2 * error.fewest / (rows or 1) * given.max_minutes:.2g} minutes"
         raise BadInput(

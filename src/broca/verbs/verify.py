@@ -141,7 +141,7 @@ def claim_of(options: VerifyOptions) -> tuple[VerifyOptions, Localization | None
     target, run_options = options.target, options.run_options
     options = replace(options, same_skill=listed(options.same_skill))
     if options.heads is not None or options.neurons is not None:
-        if is_run(target):
+        if isinstance(target, Localization) or is_run(target):
             raise BadInput(
                 "the run names the components that it selected: leave out `heads` and `neurons`, "
                 "or give a model"
