@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import shutil
 import signal
 import tempfile
 from collections import Counter
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 settings.register_profile("busy machine", deadline=None)
 settings.load_profile("busy machine")
+atexit.register(shutil.rmtree, os.environ["XDG_DATA_HOME"], ignore_errors=True)
 
 TESTS = Path(__file__).parent
 FOLDERS = ("browser", "studies", "cli", "verbs/neurons")
