@@ -171,7 +171,7 @@ def test_a_folder_grants_nothing(tmp_path, name):
     """What the recorded command permitted is named, and asked for again."""
     given = {"model": "reference", "task": "sorting", name: GRANTED.get(name, True)}
     options = LocalizeOptions.of(given)
-    claim(tmp_path, options, journal=GRANTED["journal"] if name == "journal" else None)
+    claim(tmp_path, options)
     with pytest.raises(BadInput, match=f"`{name}` .*, which no folder grants"):
         options_of_run(tmp_path, RunOptions())
     again = options_of_run(tmp_path, options.run_options)

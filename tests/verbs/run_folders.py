@@ -14,7 +14,7 @@ def localize_into(folder, *, command=("broca", "localize"), **keywords):
     folder.mkdir(parents=True, exist_ok=True)
     options = LocalizeOptions.of({"others": [], **keywords})
     run_folder = RunFolder.claim(folder, verb="localize", options=options, command=command)
-    with kept_workspace(run_folder, goes_on="the same call") as workspace:
+    with kept_workspace(run_folder, options.run_options, goes_on="the same call") as workspace:
         result = localize(settings=options, journal=workspace)
         result.save(folder)
     return result

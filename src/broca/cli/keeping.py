@@ -131,18 +131,13 @@ def measuring(
     from broca.store.journal import JOURNAL
 
     with out_folder(out) as folder, closing(ProgressDisplay(printed)) as progress:
-        kept = options.run_options.journal_options
-        place: Any = kept.journal or folder / JOURNAL
+        run_options = options.run_options
+        place: Any = run_options.journal_options.journal or folder / JOURNAL
         if verb in folders.OWNERS:
+            command = ["broca", *sys.argv[1:]]
             place = folders.RunFolder.claim(
-                folder, verb=verb, options=options, command=["broca", *sys.argv[1:]],
-                journal=kept.journal, fresh=fresh,
-            )  # fmt: skip
-        with folders.kept_workspace(
-            place,
-            goes_on=shlex.join(["broca", *(word for word in sys.argv[1:] if word != "--fresh")]),
-            executor=options.run_options.executor_options,
-            keep_outputs=kept.keep_outputs,
-            say=tell,
-        ) as workspace:
+                folder, verb=verb, options=options, command=command, fresh=fresh
+            )
+        again = shlex.join(["broca", *(word for word in sys.argv[1:] if word != "--fresh")])
+        with folders.kept_workspace(place, run_options, goes_on=again, say=tell) as workspace:
             yield folder, {"journal": workspace, "on_progress": progress}

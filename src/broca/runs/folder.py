@@ -23,7 +23,6 @@ from broca.known_paths import PACKAGED_MODELS, PREFIX, SHIPPED_MODELS, folder_of
 from broca.options import (
     GRANTS,
     AtlasOptions,
-    ExecutorOptions,
     JournalOptions,
     LocalizeOptions,
     Options,
@@ -80,23 +79,15 @@ class RunFolder:
 
     @classmethod
     def claim(
-        cls,
-        folder: Path,
-        *,
-        verb: str,
-        options: Options,
-        command: Sequence[str],
-        journal: str | None = None,
-        fresh: bool = False,
+        cls, folder: Path, *, verb: str, options: Any, command: Sequence[str], fresh: bool = False
     ) -> RunFolder:
         """Claims a folder for a command, or resumes the run of the same command in it.
 
         Args:
             folder: The folder, which exists and can be written.
             verb: The verb, one of `OWNERS`.
-            options: Its options.
+            options: Its options, which may name a shared journal instead of the folder's.
             command: The command line.
-            journal: A shared journal; the folder's journal if None.
             fresh: Whether to start again: removes everything that a run writes here, its journal
                 too.
 
@@ -106,6 +97,7 @@ class RunFolder:
         """
         if fresh:
             _clear(folder)
+        journal = options.run_options.journal_options.journal
         record = RunFolderRecord(
             verb=verb, command=shlex.join(command), options=_placed(msgspec.to_builtins(options)),
             journal=JOURNAL if journal is None else str(place_of(journal).absolute()),
@@ -193,10 +185,9 @@ class RunFolder:
 @contextmanager
 def kept_workspace(
     place: RunFolder | str | Path,
+    options: RunOptions,
     *,
     goes_on: str,
-    executor: ExecutorOptions | None = None,
-    keep_outputs: float = 0.0,
     say: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Workspace]:
     """A workspace that keeps its rows; Ctrl+C ends after the batch.
@@ -204,9 +195,8 @@ def kept_workspace(
     Args:
         place: The file of a journal, or a claimed folder, which has one, and which is released if
             its run is refused before it begins.
+        options: Where rows are measured, and the share of them whose raw output is kept.
         goes_on: The command that resumes an interrupted run.
-        executor: Where rows are measured.
-        keep_outputs: Share of the rows whose raw output is kept.
         say: Receives messages for the user, line by line.
 
     Raises:
@@ -223,13 +213,11 @@ def kept_workspace(
         with (
             Stopper(lambda: say(STOPPING)) as stopper,
             Workspace(
-                journal,
-                executor=executor,
-                keep_outputs=keep_outputs,
-                stopper=stopper,
+                journal, executor=options.executor_options, stopper=stopper,
+                keep_outputs=options.journal_options.keep_outputs,
                 on_begin=None if folder is None else folder.note,
             ) as workspace,
-        ):
+        ):  # fmt: skip
             yield workspace
     except (Interrupted, KeyboardInterrupt) as error:
         raise Interrupted(
