@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import field, replace
 from typing import Any
 
-from broca.cli.keeping import OutputOptions, SharedOutput, kept_result, show_kept
+from broca.cli.keeping import OutputOptions, SharedOutput, keep
 from broca.errors import BadInput, NotReproduced
 from broca.known_paths import folder_of, place_of
 from broca.options import (
@@ -55,12 +55,9 @@ def localize(
     if flags.recovery is not None:
         settings["recovery"] = flags.recovery
     options = replace(options, search_options=replace(search, options=settings))
-    result, files = kept_result("localize", options, out, output)
-    try:
-        if claim:
-            Claim.of(result).save(place_of(out))
-    finally:  # a result that cannot be claimed is shown all the same
-        show_kept(result, files[-1], output, then=f"broca explore {shlex.quote(out)}")
+    result = keep("localize", options, out, output, then=f"broca explore {shlex.quote(out)}")
+    if claim:
+        Claim.of(result).save(place_of(out))
 
 
 def settings_from(pairs: Sequence[str]) -> dict[str, Any]:
@@ -101,8 +98,7 @@ def replicate(
         out: Folder for replication.json; default: the claim's.
     """
     folder = out or str(folder_of(options.claim))
-    result, files = kept_result("replicate", options, folder, output)
-    show_kept(result, files[-1], output, then=f"broca view {shlex.quote(folder)}")
+    result = keep("replicate", options, folder, output, then=f"broca view {shlex.quote(folder)}")
     if result.answer != "held":
         raise NotReproduced(f"the claim of '{options.claim}' was {result.answer}")
 
@@ -128,9 +124,8 @@ def _show_beside(verb: str, options: Any, out: str | None, output: SharedOutput)
         Localization.read(options.target)  # refused before the out folder is made
         options = replace(options, run_options=options_of_run(options.target, options.run_options))
     folder = str(out or (folder_of(options.target) if of_run else "broca-out"))
-    result, files = kept_result(verb, options, folder, output)
     target = str(options.target) if verb == "stress" else folder
-    show_kept(result, files[-1], output, then=f"broca explore {shlex.quote(target)}")
+    keep(verb, options, folder, output, then=f"broca explore {shlex.quote(target)}")
 
 
 def atlas(
@@ -141,8 +136,7 @@ def atlas(
     Args:
         out: Folder for atlas.json and atlas.html.
     """
-    result, files = kept_result("atlas", options, out, output)
-    show_kept(result, files[-1], output, then=f"broca explore {shlex.quote(out)}")
+    keep("atlas", options, out, output, then=f"broca explore {shlex.quote(out)}")
 
 
 def compare(
@@ -153,5 +147,4 @@ def compare(
     Args:
         out: Folder for comparison.json.
     """
-    result, files = kept_result("compare", options, out, output)
-    show_kept(result, files[-1], output, then=f"broca view {shlex.quote(out)}")
+    keep("compare", options, out, output, then=f"broca view {shlex.quote(out)}")

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import field, replace
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from broca.cli.output import out_folder, show
 from broca.cli.progress import PrintOptions, ProgressDisplay
@@ -18,9 +18,6 @@ from broca.errors import BadInput
 from broca.known_paths import place_of
 from broca.options import Options, flat
 from broca.options.base import HIDDEN, shown_as
-
-if TYPE_CHECKING:
-    from broca.results.base import Result
 
 
 @shown_as("Log", "Where the command is logged.", 12)
@@ -109,9 +106,23 @@ def kept_result(
     return result, files
 
 
-def show_kept(result: Result, file: Path, output: OutputOptions, *, then: str) -> None:
-    """Shows a result in short or with details, its page or file, and what to do next."""
-    show(result, file, json=output.print_options.json, details=output.details, then=then)
+def keep(
+    verb: str, options: Any, folder: str | Path, output: OutputOptions, *, then: str, page: int = -1
+) -> Any:
+    """Returns the result of a verb from `kept_result`, and shows it with what to do next.
+
+    Args:
+        verb: As for `kept_result`.
+        options: The options of the verb.
+        folder: The out folder.
+        output: As for `kept_result`, and how the result is shown.
+        then: The next command.
+        page: Number of the file whose path is printed; by default the last one, the page.
+    """
+    result, files = kept_result(verb, options, folder, output)
+    json, details = output.print_options.json, output.details
+    show(result, files[page], json=json, details=details, then=then)
+    return result
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from broca.cli.commands import make_app
-from broca.cli.keeping import SharedOutput, kept_result, show_kept
+from broca.cli.keeping import SharedOutput, keep
 from broca.options import EraseOptions, LocateOptions
 
 
@@ -13,8 +13,8 @@ def _command(verb: str, cls: Any) -> Callable[..., None]:
     """Makes the command of a verb, whose help is that of its options; results share a folder."""
 
     def run(options: Any, *, out: str = "broca-neurons", output: Any = SharedOutput()) -> None:
-        result, files = kept_result(f"neurons.{verb}", options, out, output)
-        show_kept(result, files[0], output, then=f"broca view {shlex.quote(out)}")
+        then = f"broca view {shlex.quote(out)}"
+        keep(f"neurons.{verb}", options, out, output, then=then, page=0)
 
     run.__name__ = verb
     run.__annotations__ |= {"options": cls, "output": SharedOutput, "out": str}
