@@ -107,6 +107,11 @@ class Engine:
         options: Which work is shared, and the size of batches.
         donors: Activations that replace ablated ones, as from `donor_activations`; zeros if None.
         on_progress: Called after every batch.
+
+    Attributes:
+        donors: Activations that replace ablated ones.
+        device: The kind of device that the model runs on.
+        observed_tokens: Number of tokens that observations have read, which they count themselves.
     """
 
     concurrent = False
@@ -120,17 +125,16 @@ class Engine:
         on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
         options = options or EngineOptions()
-        self.model = model
+        self.model, self.donors, self.device = model, donors or {}, model.device.type
         self._on_progress = on_progress
         stop = StopRule(model.tokenizer, eos_tokens(model))
-        self._lanes = [Lane(model, options, stop, donors or {})]
+        self._lanes = [Lane(model, options, stop, self.donors)]
         # small matrices do not divide well among threads (experiments/LOG.md)
         weights = list(model.model.parameters())
         small = sum(weight.numel() for weight in weights) <= SMALL
         on_cpu = all(weight.device.type == "cpu" for weight in weights)
         self._most_lanes = options.lanes or (torch.get_num_threads() if small and on_cpu else 1)
         self.observed_tokens = 0
-        """Number of tokens that observations have read, which they count themselves."""
 
     @property
     def tokens(self) -> int:
@@ -141,16 +145,6 @@ class Engine:
     def token_budget(self) -> int:
         """Most tokens of a batch at present."""
         return min(lane.budget.tokens for lane in self._lanes)
-
-    @property
-    def donors(self) -> Donors:
-        """Activations that replace ablated ones."""
-        return self._lanes[0].donors
-
-    @property
-    def device(self) -> str:
-        """The kind of device that the model runs on."""
-        return self.model.device.type
 
     def stream(self, jobs: Iterable[Job], *, rows: int) -> Iterator[Answers]:
         """Returns the answers to jobs of `rows` rows in all, one after another; see `answer`."""

@@ -358,6 +358,10 @@ class RayRunner:
     Args:
         pool: The workers.
         spec: What is measured.
+
+    Attributes:
+        token_budget: Maximum number of tokens of a batch, by the first worker.
+        device: The kind of device that workers run on.
     """
 
     concurrent = True
@@ -366,16 +370,7 @@ class RayRunner:
         self._pool = pool
         self._setting = spec.key, tuple(values.cpu() for values in spec.donors)
         self._on_progress = spec.on_progress
-
-    @property
-    def token_budget(self) -> int:
-        """Maximum number of tokens of a batch, by the first worker."""
-        return self._pool.first.token_budget
-
-    @property
-    def device(self) -> str:
-        """The kind of device that workers run on."""
-        return self._pool.first.device
+        self.token_budget, self.device = pool.first.token_budget, pool.first.device
 
     def stream(self, jobs: Iterable[Job], *, rows: int) -> Iterator[Answers]:
         """Yields the answers to jobs of `rows` rows in all, in any order.

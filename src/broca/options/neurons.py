@@ -2,12 +2,12 @@
 
 import math
 from dataclasses import field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from broca.errors import BadInput
 from broca.options.base import WHOLE, Count, Names, Options, Seed, shown_as
 from broca.options.running import NeuronRunOptions
-from broca.options.verbs import POSITION
+from broca.options.verbs import OnModel
 
 
 @shown_as("Rule", "Which neurons are selected.", 3)
@@ -68,11 +68,8 @@ class DrawOptions(Options):
     """Random sets match the size, or the number in every layer."""
 
 
-class _OnTask(Options):
+class _OnTask(OnModel):
     """What every verb about neurons has."""
-
-    model: Annotated[Any, POSITION] = field(kw_only=False)
-    """reference, reference-small, planted, smollm2, a model folder, a GGUF file or a hub id."""
 
     task: Names
     """A task (shipped, own or lm-eval's), or data:NAME (a hub id, folder or JSON-lines file)."""

@@ -39,11 +39,22 @@ WORDS = Parameter(
 """Positional arguments of the command line, all of them."""
 
 
-class LocalizeOptions(Options):
-    """The options of `localize`."""
+class OnModel(Options):
+    """What every verb about one model has."""
 
     model: Annotated[Any, POSITION] = field(kw_only=False)
     """reference, reference-small, planted, smollm2, a model folder, a GGUF file or a hub id."""
+
+
+class _OnRun(Options):
+    """What verbs have that take the heads of a run, or given heads."""
+
+    target: Annotated[Any, POSITION] = field(kw_only=False)
+    """The out folder of a run; with `heads`, a model."""
+
+
+class LocalizeOptions(OnModel):
+    """The options of `localize`."""
 
     task: Any
     """The task to localize: shipped, in `include_path`, any of lm-eval, or a JSON-lines file."""
@@ -154,11 +165,8 @@ class ReplicateOptions(Options):
     run_options: HeadsRun = field(default_factory=HeadsRun)
 
 
-class AtlasOptions(Options):
+class AtlasOptions(OnModel):
     """The options of `atlas`."""
-
-    model: Annotated[Any, POSITION] = field(kw_only=False)
-    """reference, reference-small, planted, smollm2, a model folder, a GGUF file or a hub id."""
 
     tasks: Names = "auto"
     """T1,T2,...; auto: all shipped ones for a shipped model, else those of `include_path`."""
@@ -182,11 +190,8 @@ class AtlasOptions(Options):
     run_options: AtlasRun = field(default_factory=AtlasRun)
 
 
-class StressOptions(Options):
+class StressOptions(_OnRun):
     """The options of `stress`."""
-
-    target: Annotated[Any, POSITION] = field(kw_only=False)
-    """The out folder of a run; with `heads`, a model."""
 
     heads: Names = None
     """Heads, L0H4+L1H8, or published:MODEL/TASK/METHOD; default: the run's selection."""
@@ -247,11 +252,8 @@ class CompareOptions(Options):
     run_options: CompareRun = field(default_factory=CompareRun)
 
 
-class PlanOptions(Options):
+class PlanOptions(OnModel):
     """The options of `plan`."""
-
-    model: Annotated[Any, POSITION] = field(kw_only=False)
-    """reference, reference-small, planted, smollm2, a model folder, a GGUF file or a hub id."""
 
     task: Any
     """The task: shipped, in `include_path`, any of lm-eval, or a JSON-lines file."""
@@ -301,11 +303,8 @@ class RerunOptions(Options):
     run_options: GivenAblation = field(default_factory=GivenAblation)
 
 
-class ScanOptions(Options):
+class ScanOptions(OnModel):
     """The options of `scan`."""
-
-    model: Annotated[Any, POSITION] = field(kw_only=False)
-    """reference, reference-small, planted, smollm2, a model folder, a GGUF file or a hub id."""
 
     model_options: ModelOptions = field(default_factory=ModelOptions)
 
@@ -351,11 +350,8 @@ class ExploreOptions(Options):
     run_options: GivenAblation = field(default_factory=GivenAblation)
 
 
-class ExportOptions(Options):
+class ExportOptions(_OnRun):
     """The options of `export`."""
-
-    target: Annotated[Any, POSITION] = field(kw_only=False)
-    """The out folder of a run; with `heads`, a model."""
 
     to: str
     """Folder for the export; a new one, or that of an earlier export."""
@@ -381,11 +377,8 @@ class ExportOptions(Options):
     run_options: HeadsRun = field(default_factory=HeadsRun)
 
 
-class ChatOptions(Options):
+class ChatOptions(_OnRun):
     """The options of `chat`."""
-
-    target: Annotated[Any, POSITION] = field(kw_only=False)
-    """The out folder of a run; with `heads`, a model."""
 
     lines: Said = field(default=(), kw_only=False)
     """What the user says, line by line."""
