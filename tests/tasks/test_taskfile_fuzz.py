@@ -37,8 +37,8 @@ BOUNDED = settings(
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder with data, which is the only place where tasks are looked for."""
-    monkeypatch.setattr(catalog, "harness_entry", lambda name: None)
-    monkeypatch.setattr(catalog, "harness_names", list)
+    monkeypatch.setattr(catalog.task_index, "harness_entry", lambda name: None)
+    monkeypatch.setattr(catalog.task_index, "harness_names", list)
     monkeypatch.chdir(tmp_path)  # a task without data files looks for them here
     write_task(tmp_path, "good", [{"question": f"{n} =", "answer": str(n)} for n in range(12)])
     return tmp_path

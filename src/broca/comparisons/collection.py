@@ -7,14 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from broca.comparisons.measurements import (
-    Design,
-    Measured,
-    draw_design,
-    estimate_effects,
-    measure,
-    row_count,
-)
+from broca.comparisons import measurements
 from broca.comparisons.subjects import ComparedSubject
 from broca.engine import Ablation
 from broca.errors import BadInput
@@ -31,16 +24,7 @@ from broca.results.comparison import (
     TaskEffects,
 )
 from broca.runs.run import Run
-from broca.verification import Evidence, Scope
-from broca.verification.statistics import (
-    Aggregate,
-    Values,
-    bootstrap_drops,
-    holm,
-    interval_of,
-    paired_drop,
-    unseen,
-)
+from broca.verification import Evidence, Scope, statistics
 
 HALF = 0.5
 """Minimum drop without another selection, as a share of the drop without the own selection, for
@@ -70,9 +54,9 @@ class Collection:
     response: Response | None = None
     seed: int = 0
     components: tuple[str, ...] = ()
-    design: Design | None = None
+    design: measurements.Design | None = None
     asked: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
-    models: dict[str, Measured] = field(default_factory=dict)
+    models: dict[str, measurements.Measured] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def require_components(self, names: tuple[str, ...], label: str) -> None:
@@ -104,7 +88,7 @@ class Collection:
             BadInput: The tasks have fewer items than those of the first model, or the response
                 needs the models' own answers.
         """
-        rows = row_count(self.rows, len(self.components))
+        rows = measurements.row_count(self.rows, len(self.components))
         run.stages.enter(f"scoring {label}")
         answered = [name for name, task in run.tasks.benchmarks.items() if task.wants_own_answers]
         if answered and self.response not in (None, "accuracy"):
@@ -123,7 +107,7 @@ class Collection:
             searched = sum(len(positions) + rows for positions in places.values())
             of_model = searched + (1 + len(self.selections)) * reported
             run.stages.expect(len(self.subjects) * of_model)
-            self.design = draw_design(
+            self.design = measurements.draw_design(
                 run, rows=rows, seed=self.seed, response=referenced.response, places=places
             )
             self.notes += referenced.notes
@@ -136,7 +120,7 @@ class Collection:
                 )
         run.stages.enter(f"measuring {label} under random masks")
         selected = [selection.components for selection in self.selections]
-        measured = measure(run, self.design, selected, places=places)
+        measured = measurements.measure(run, self.design, selected, places=places)
         run.finish()
         self.notes += [
             f"{label} does no better than guessing on {name}, which can lose nothing there"
@@ -157,12 +141,14 @@ class Collection:
         for label, measured in self.models.items():
             for task, changes in measured.changes.items():
                 items = design.items[task]
-                estimates = estimate_effects(design.masks, changes, items)
+                estimates = measurements.estimate_effects(design.masks, changes, items)
                 effects.append(TaskEffects(label, task, *estimates.with_ends(level)))
                 same = np.array_equal(changes, first.changes[task])  # not with another tokenizer
                 if same and measured.info.fingerprint == first.info.fingerprint:
                     continue
-                change = estimate_effects(design.masks, changes - first.changes[task], items)
+                change = measurements.estimate_effects(
+                    design.masks, changes - first.changes[task], items
+                )
                 p = change.p_values()
                 q = stats.false_discovery_control(p, method="bh")  # Benjamini and Hochberg, 1995
                 changed = np.flatnonzero(q <= level)
@@ -188,7 +174,7 @@ class Collection:
             notes=tuple(dict.fromkeys(self.notes)),
         )  # fmt: skip
 
-    def _evidence(self, measured: Measured, level: float) -> Evidence:
+    def _evidence(self, measured: measurements.Measured, level: float) -> Evidence:
         """Returns the evidence of a model on its report items, without each selection."""
         return Evidence(measured.trial, Scope(level=level, seed=self.seed), measured.reported)
 
@@ -233,7 +219,7 @@ class Collection:
                     lines.append(
                         Carry(selection.label, label, task, drop, name, share, p, "undecided")
                     )
-        adjusted = holm([line.p for line in lines])
+        adjusted = statistics.holm([line.p for line in lines])
         return tuple(
             replace(line, p=p, carried=_answer(line, p, level))
             for line, p in zip(lines, adjusted, strict=True)
@@ -241,7 +227,7 @@ class Collection:
 
 
 def drop_share(
-    scores: Values, aggregate: Aggregate | None, *, level: float, seed: int
+    scores: statistics.Values, aggregate: statistics.Aggregate | None, *, level: float, seed: int
 ) -> Interval | None:
     """Returns a drop as a share of another drop, resampled over the same items.
 
@@ -258,18 +244,21 @@ def drop_share(
     before, *after = scores
     score = aggregate or (lambda values, _: float(values.mean()))
     draws, own_draws = (
-        bootstrap_drops(before, values, seed=seed, aggregate=score)
+        statistics.bootstrap_drops(before, values, seed=seed, aggregate=score)
         for values in after  # the same seed draws the same items for both
     )
     every = np.arange(len(before))
     drop, own_drop = (score(before, every) - score(values, every) for values in after)
-    if paired_drop(before, after[1], level=level, seed=seed, aggregate=aggregate)[0].low <= 0:
+    own, *_ = statistics.paired_drop(before, after[1], level=level, seed=seed, aggregate=aggregate)
+    if own.low <= 0:
         return None
     usable = own_draws > 0
     alike = np.array([np.ptp(before - values) == 0 for values in after])
-    hidden = [unseen(before, values, level=level, aggregate=aggregate) for values in after]
+    hidden = [
+        statistics.unseen(before, values, level=level, aggregate=aggregate) for values in after
+    ]
     bounds = np.array(hidden) / own_drop
-    return interval_of(
+    return statistics.interval_of(
         drop / own_drop, draws[usable] / own_draws[usable], level=level,
         reach=float(np.linalg.norm(bounds * alike)), least=0.0 if alike[0] else float(bounds[0]),
     )  # fmt: skip

@@ -13,17 +13,8 @@ import torch
 from torch import Tensor, nn
 from transformers import GenerationConfig, StoppingCriteriaList
 
-from broca.engine.batches import (
-    Batch,
-    Lane,
-    Work,
-    groups_that_fit,
-    longest_first,
-    plain_batch,
-    prefix_groups,
-    require_finite,
-    shared_batches,
-)
+from broca.engine import batches
+from broca.engine.batches import Batch, Lane, Work
 from broca.engine.reader import Store
 from broca.errors import BadInput, first_line
 from broca.models import ActiveGates
@@ -99,16 +90,18 @@ class Decoder:
         longest = max((row.length for row in work), default=1)
         self._joins = self._model.sharing(longest).joining  # of any two rows of this run
         together = [row for row in work if self._runs_with_others(row)]
-        groups, alone = prefix_groups(self._model, together, self._lane.options.share_prefixes)
+        groups, alone = batches.prefix_groups(
+            self._model, together, self._lane.options.share_prefixes
+        )
         while groups:
-            size, rows = groups_that_fit(self._budget, groups)
+            size, rows = batches.groups_that_fit(self._budget, groups)
             pack = groups[:size]
             with self._budget.attempt(min(rows, sum(len(group.members) for group in pack))):
-                self._generate(shared_batches(self._lane, self._masks, pack, rows=rows))
+                self._generate(batches.shared_batches(self._lane, self._masks, pack, rows=rows))
             # rows that do not fit memory run again in smaller batches
             left = [replace(group, members=self._left(group.members)) for group in pack]
             groups[:size] = [group for group in left if group.members]
-        pending = longest_first(alone)
+        pending = batches.longest_first(alone)
         while pending:
             rows, waiting = self._budget.rows(pending[0].length), deque(pending)
             with self._budget.attempt(min(rows, len(pending))):
@@ -142,7 +135,7 @@ class Decoder:
             generated, logits = self._model.generated(
                 tokens, longest=longest, stopping_criteria=stopping, logits_processor=processors
             )
-        require_finite(logits[:, None], [decoding.position] * len(logits))
+        batches.require_finite(logits[:, None], [decoding.position] * len(logits))
         self._lane.tokens += len(decoding.tokens)
         self._keep(decoding, generated)
 
@@ -163,7 +156,9 @@ class Decoder:
             if self._entering:
                 size = max(1, int(REFILL_SHARE * size))
             size = min(len(waiting), size)
-            yield plain_batch(self._lane, self._masks, [waiting.popleft() for _ in range(size)])
+            yield batches.plain_batch(
+                self._lane, self._masks, [waiting.popleft() for _ in range(size)]
+            )
 
     def _begin(self, batch: Batch) -> Running[Work]:
         """Reads the prompts of a batch."""
@@ -172,19 +167,19 @@ class Decoder:
                 batch.tokens, batch.attention, keep=1, cache=batch.cache, use_cache=True
             )
         self._lane.tokens += batch.read
-        require_finite(logits, [decoding.position for decoding in batch.work])
+        batches.require_finite(logits, [decoding.position for decoding in batch.work])
         newest = self._choose(logits[:, -1], batch.work, {})
         joins = self._joins and is_plain(cache)
         return Running([*batch.work], batch.gates, batch.attention, cache, newest, joins)
 
-    def _generate(self, batches: Iterator[Batch], waiting: Sized = ()) -> None:
+    def _generate(self, pending: Iterator[Batch], waiting: Sized = ()) -> None:
         """Decodes rows until every one is finished.
 
         Args:
-            batches: Batches of the rows, made when there is room for them.
+            pending: Batches of the rows, made when there is room for them.
             waiting: The rows that may enter a running batch.
         """
-        source = map(self._begin, batches)
+        source = map(self._begin, pending)
         generated: dict[int, list[int]] = {}
         running = next(source, None)
         while running is not None:
@@ -211,7 +206,7 @@ class Decoder:
                     running.newest[:, None], running.attention, keep=1, cache=running.cache,
                     use_cache=True,
                 )  # fmt: skip
-            require_finite(logits, [decoding.position for decoding in running.rows])
+            batches.require_finite(logits, [decoding.position for decoding in running.rows])
             running.newest = self._choose(logits[:, -1], running.rows, generated)
 
     def _choose(

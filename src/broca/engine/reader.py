@@ -12,18 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from broca.engine.batches import (
-    Batch,
-    Lane,
-    Work,
-    groups_that_fit,
-    longest_first,
-    plain_batch,
-    prefix_groups,
-    require_finite,
-    shared_batches,
-    work_of,
-)
+from broca.engine import batches
+from broca.engine.batches import Batch, Lane, Work
 from broca.models.caches import left_padded
 from broca.tasks.items import LogLikelihood, Margin, Output
 
@@ -84,22 +74,22 @@ class Reader:
     @torch.inference_mode()
     def run(self, work: Sequence[Work]) -> None:
         """Runs all readings."""
-        groups, alone = prefix_groups(self._model, work, self._lane.options.share_prefixes)
+        groups, alone = batches.prefix_groups(self._model, work, self._lane.options.share_prefixes)
         if self.saves_layers(work, otherwise=sum(group.saved for group in groups)):
             self._sweep(work)
             return
         while groups:  # several small groups in a batch, a large group in several
-            size, rows = groups_that_fit(self._budget, groups)
+            size, rows = batches.groups_that_fit(self._budget, groups)
             pack = groups[: min(size, self._budget.rows(len(groups[0].prefix)))]
             with self._budget.attempt(min(rows, sum(len(group.members) for group in pack))):
-                batches = shared_batches(self._lane, self._masks, pack, rows=rows)
-                self._store([answer for batch in batches for answer in self._read(batch)])
+                shared = batches.shared_batches(self._lane, self._masks, pack, rows=rows)
+                self._store([answer for batch in shared for answer in self._read(batch)])
                 del groups[: len(pack)]
-        alone = longest_first(alone)
+        alone = batches.longest_first(alone)
         while alone:
             together = self._budget.batch(alone, lambda reading: reading.length)
             with self._budget.attempt(len(together)):
-                self._store(self._read(plain_batch(self._lane, self._masks, together)))
+                self._store(self._read(batches.plain_batch(self._lane, self._masks, together)))
                 del alone[: len(together)]
 
     def _read(self, batch: Batch) -> list[tuple[int, Output]]:
@@ -238,7 +228,7 @@ def target_log_probabilities(
     best = torch.cat([part.argmax(-1) for part in parts])
     greedy = (best[places] == tokens) | (present == 0)
     rows = [number for number, row in zip(numbers, work, strict=True) for _ in range(row.target)]
-    require_finite(totals.detach()[:, None, None], rows)
+    batches.require_finite(totals.detach()[:, None, None], rows)
     of_tokens = logits[places, tokens].to(wide)
     values = of_tokens - totals[places]
     paired = [reading.request.paired for reading in work for _ in reading.targets]
@@ -301,8 +291,8 @@ def _differentiated(
     """Computes the margins and gradients of rows that fit memory together, padded or by length."""
     rows = [all_rows[place] for place in places]
     requests = [margin.requests for margin, _, _ in rows]
-    readings, _ = work_of(requests, range(len(rows)), [donor for _, _, donor in rows])
-    work = longest_first(readings)
+    readings, _ = batches.work_of(requests, range(len(rows)), [donor for _, _, donor in rows])
+    work = batches.longest_first(readings)
     leaf = masks[[mask for _, mask, _ in rows]].to(lane.model.device)
     leaf.requires_grad_()
     totals = [leaf.new_empty(0)] * sum(map(len, requests))

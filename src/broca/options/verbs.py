@@ -6,24 +6,8 @@ from typing import Annotated, Any, Literal
 from cyclopts import Group, Parameter
 from msgspec import Meta
 
+from broca.options import running
 from broca.options.base import NAMES, ON, WHOLE, Called, Count, Names, Options, Said, Scoped, Seed
-from broca.options.running import (
-    AtlasRun,
-    BudgetOptions,
-    CompareRun,
-    FixedComponents,
-    GivenAblation,
-    HeadsRun,
-    ModelOptions,
-    PaperRun,
-    PromptsRun,
-    Response,
-    RunOptions,
-    SearchOptions,
-    SourceOptions,
-    TaskOptions,
-    VerifyRun,
-)
 
 ARGUMENTS = Group("Arguments", sort_key=0)
 """The heading of positional arguments in `--help`."""
@@ -85,8 +69,8 @@ class LocalizeOptions(OnModel):
     """Maximum number of sets to search for while the set is ablated, and as many among all other
     heads; each search has as many rows as the first."""
 
-    search_options: SearchOptions = field(default_factory=SearchOptions)
-    run_options: RunOptions = field(default_factory=RunOptions)
+    search_options: running.SearchOptions = field(default_factory=running.SearchOptions)
+    run_options: running.RunOptions = field(default_factory=running.RunOptions)
 
 
 class VerifyOptions(Options):
@@ -139,7 +123,7 @@ class VerifyOptions(Options):
     """Which tests are made, and on how many items: `broca.Scope`; it replaces `rows` and
     `controls`."""
 
-    run_options: VerifyRun = field(default_factory=VerifyRun)
+    run_options: running.VerifyRun = field(default_factory=running.VerifyRun)
 
 
 class ReplicateOptions(Options):
@@ -162,7 +146,7 @@ class ReplicateOptions(Options):
     """Number of (mask, item) rows; a wording takes a seventh of the rows of a seed, which needs
     2,000 or more for most claims."""
 
-    run_options: HeadsRun = field(default_factory=HeadsRun)
+    run_options: running.HeadsRun = field(default_factory=running.HeadsRun)
 
 
 class AtlasOptions(OnModel):
@@ -183,11 +167,11 @@ class AtlasOptions(OnModel):
     items: Annotated[Count, WHOLE] = 100
     """Maximum number of items of each task."""
 
-    response: Response | None = None
+    response: running.Response | None = None
     """accuracy, margin or probability; default: probability if every task has items with a
     margin."""
 
-    run_options: AtlasRun = field(default_factory=AtlasRun)
+    run_options: running.AtlasRun = field(default_factory=running.AtlasRun)
 
 
 class StressOptions(_OnRun):
@@ -212,7 +196,7 @@ class StressOptions(_OnRun):
     seed: Annotated[Seed, WHOLE] = 0
     """Seed of pairs, random sets and resampling."""
 
-    run_options: PromptsRun = field(default_factory=PromptsRun)
+    run_options: running.PromptsRun = field(default_factory=running.PromptsRun)
 
 
 class CompareOptions(Options):
@@ -240,7 +224,7 @@ class CompareOptions(Options):
     limit: Annotated[Count | None, WHOLE] = None
     """Maximum number of report items of a task, on which scores are measured; default: all."""
 
-    response: Response | None = None
+    response: running.Response | None = None
     """accuracy, margin or probability; default: probability if the models share right answers."""
 
     level: Annotated[float, Meta(gt=0, lt=1)] = 0.05
@@ -249,7 +233,7 @@ class CompareOptions(Options):
     seed: Annotated[Seed | None, WHOLE] = None
     """Seed of all random draws; default: the first run's, or 0."""
 
-    run_options: CompareRun = field(default_factory=CompareRun)
+    run_options: running.CompareRun = field(default_factory=running.CompareRun)
 
 
 class PlanOptions(OnModel):
@@ -267,8 +251,8 @@ class PlanOptions(OnModel):
     sample: Annotated[Count, WHOLE] = 32
     """Number of rows to time for each response."""
 
-    search_options: BudgetOptions = field(default_factory=BudgetOptions)
-    run_options: GivenAblation = field(default_factory=GivenAblation)
+    search_options: running.BudgetOptions = field(default_factory=running.BudgetOptions)
+    run_options: running.GivenAblation = field(default_factory=running.GivenAblation)
 
 
 class RefitOptions(Options):
@@ -300,13 +284,13 @@ class RerunOptions(Options):
     """Load the model and measure every row again; by default the search is repeated with the rows
     of the journal, without a model."""
 
-    run_options: GivenAblation = field(default_factory=GivenAblation)
+    run_options: running.GivenAblation = field(default_factory=running.GivenAblation)
 
 
 class ScanOptions(OnModel):
     """The options of `scan`."""
 
-    model_options: ModelOptions = field(default_factory=ModelOptions)
+    model_options: running.ModelOptions = field(default_factory=running.ModelOptions)
 
     on_progress: Called = None
     """Receives the current stage."""
@@ -321,8 +305,8 @@ class DescribeTaskOptions(Options):
     model: Any = "reference"
     """Model whose tokenizer and context length are used."""
 
-    source_options: SourceOptions = field(default_factory=SourceOptions)
-    task_options: TaskOptions = field(default_factory=TaskOptions)
+    source_options: running.SourceOptions = field(default_factory=running.SourceOptions)
+    task_options: running.TaskOptions = field(default_factory=running.TaskOptions)
 
 
 class ExploreOptions(Options):
@@ -347,7 +331,7 @@ class ExploreOptions(Options):
     public: bool = False
     """Let anyone use the page at an open address, without a token, as a Space does."""
 
-    run_options: GivenAblation = field(default_factory=GivenAblation)
+    run_options: running.GivenAblation = field(default_factory=running.GivenAblation)
 
 
 class ExportOptions(_OnRun):
@@ -374,7 +358,7 @@ class ExportOptions(_OnRun):
     items: Annotated[Count | None, WHOLE] = None
     """Under mean ablation, the number of items of the mean; default: the run's."""
 
-    run_options: HeadsRun = field(default_factory=HeadsRun)
+    run_options: running.HeadsRun = field(default_factory=running.HeadsRun)
 
 
 class ChatOptions(_OnRun):
@@ -398,7 +382,7 @@ class ChatOptions(_OnRun):
     max_new_tokens: Annotated[Count, WHOLE] = 200
     """Maximum number of tokens of an answer."""
 
-    model_options: FixedComponents = field(default_factory=FixedComponents)
+    model_options: running.FixedComponents = field(default_factory=running.FixedComponents)
 
     write: Called = None
     """Receives pieces of answers as they are generated, each with its voice, intact or ablated; the
@@ -433,8 +417,8 @@ class ReproduceOptions(Options):
     seed: Annotated[Seed, WHOLE] = 0
     """Seed of all random draws."""
 
-    search_options: BudgetOptions = field(default_factory=BudgetOptions)
-    run_options: PaperRun = field(default_factory=PaperRun)
+    search_options: running.BudgetOptions = field(default_factory=running.BudgetOptions)
+    run_options: running.PaperRun = field(default_factory=running.PaperRun)
 
     def __post_init__(self) -> None:
         models: Any = self.model

@@ -11,18 +11,8 @@ from broca.errors import SelfTestFailed
 from broca.measurement import Ints, Observation
 from broca.results.base import Interval
 from broca.results.stress_test import Necessity, Probe, Reversal, Shift, StressLabel
-from broca.stress_tests.patcher import (
-    Ablated,
-    AnswerLogProbs,
-    HeadColumns,
-    HeadOutputs,
-    Noise,
-    OperationOffset,
-    OutputsOf,
-    Prompts,
-    RestoredPart,
-    Write,
-)
+from broca.stress_tests import patcher
+from broca.stress_tests.patcher import OutputsOf, Prompts, RestoredPart, Write
 from broca.stress_tests.subject import PromptPair, StressSubject, TokenizedFamily
 from broca.verification.statistics import Aggregate, Values, bootstrap_interval
 
@@ -44,7 +34,7 @@ Observe = Callable[[Sequence[Observation]], list[Vector]]
 """Measures observations of one class; returns their vectors, in their order."""
 
 
-Writes = Sequence[tuple[HeadColumns, Write]]
+Writes = Sequence[tuple[patcher.HeadColumns, Write]]
 """What is written in the place of which heads' outputs."""
 
 
@@ -56,7 +46,7 @@ def necessity(observe: Observe, subject: StressSubject, kind: str) -> Necessity:
         subject: The subject of the test.
         kind: Kind of ablation, a key of `ABLATIONS`.
     """
-    ablated = Ablated(kind, subject.seed)
+    ablated = patcher.Ablated(kind, subject.seed)
     sets = [(columns, ablated) for columns in (subject.columns, *subject.random_sets)]
     drops: list[list[Values]] = []  # family by family, set by set
     for family in (subject.family, *subject.controls):
@@ -86,7 +76,7 @@ def decodability(observe: Observe, subject: StressSubject) -> Probe:
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
     family, questions = subject.family, subject.family.questions
-    (vector,) = observe([HeadOutputs(family.prompts, subject.columns)])
+    (vector,) = observe([patcher.HeadOutputs(family.prompts, subject.columns)])
     outputs = vector.reshape(len(questions), -1).astype(np.float64)
     labels = np.array([family.operations.index(operation) for _, operation in questions])
     templates = np.array([operand.template for operand, _ in questions])
@@ -123,7 +113,7 @@ def reversal(observe: Observe, subject: StressSubject) -> tuple[Reversal, ...]:
     width = len(subject.columns) * subject.head_dim
     if width > SUBSPACE:
         parts[f"{SUBSPACE} of {width} dimensions"] = RestoredPart(dimensions=SUBSPACE)
-    writes = [(subject.columns, write) for write in (Ablated(), *parts.values())]
+    writes = [(subject.columns, write) for write in (patcher.Ablated(), *parts.values())]
     intact, ablated, *restored = _margins(observe, subject.family, writes)
     damage = _interval(intact - ablated)
     if damage.low <= 0:
@@ -184,7 +174,7 @@ def transfer(observe: Observe, subject: StressSubject) -> tuple[Shift, ...]:
         unrelated = subject.controls[0]
         prompts = unrelated.prompts[: len(unrelated.operands)]  # prompts of its first operation
         writes["an unrelated family"] = OutputsOf(tuple(islice(cycle(prompts), len(pairs))))
-    writes["noise of the same norm"] = Noise(real.sources, subject.seed)
+    writes["noise of the same norm"] = patcher.Noise(real.sources, subject.seed)
     arms = [*((columns, write) for write in writes.values())]
     arms += [(random_set, real) for random_set in subject.random_sets]
     changes = _changes(observe, subject, _targets(subject), arms)
@@ -214,7 +204,7 @@ def positive_control(observe: Observe, subject: StressSubject) -> Interval:
         tuple(operand.prompts[name] for operand in operands) for name in (*operations, None)
     )
     indices = tuple(operations.index(pair.source_operation) for pair in subject.pairs)
-    offset = OperationOffset(tuple(asking), neutral, indices)
+    offset = patcher.OperationOffset(tuple(asking), neutral, indices)
     prompts = tuple(pair.target.prompts[None] for pair in subject.pairs)
     writes = [(subject.all_heads, offset), (subject.all_heads, replace(offset, seed=subject.seed))]
     moved, moved_at_random = map(_shift, _changes(observe, subject, prompts, writes))
@@ -290,8 +280,10 @@ def _log_probs(
     observe: Observe, prompts: Prompts, tokens: tuple[tuple[int, ...], ...], writes: Writes
 ) -> list[Vector]:
     """Measures log-probabilities, `(prompts, tokens)`: intact, then under each write."""
-    observations = [AnswerLogProbs(prompts, (), tokens)]
-    observations += [AnswerLogProbs(prompts, columns, tokens, write) for columns, write in writes]
+    observations = [patcher.AnswerLogProbs(prompts, (), tokens)]
+    observations += [
+        patcher.AnswerLogProbs(prompts, columns, tokens, write) for columns, write in writes
+    ]
     return [vector.reshape(len(prompts), -1) for vector in observe(observations)]
 
 

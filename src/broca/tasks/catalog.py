@@ -15,6 +15,7 @@ from broca.known_paths import place_of, require_named
 from broca.models.checkpoints import skip_retries_if_unreachable
 from broca.options import TaskOptions
 from broca.results.tasks import PaperTask
+from broca.tasks import task_index
 from broca.tasks.benchmark import Benchmark, reference_of
 from broca.tasks.code import code_tasks
 from broca.tasks.data_sets import PREFIX, read_data_set
@@ -23,13 +24,6 @@ from broca.tasks.examples import Task, harness_task
 from broca.tasks.metrics import MetricFunction, score_with, scored_group
 from broca.tasks.preparation import as_in_harness, require_locate_split
 from broca.tasks.sandbox import fetching
-from broca.tasks.task_index import (
-    TaskEntries,
-    harness_entry,
-    harness_names,
-    may_define,
-    read_task_files,
-)
 from broca.tasks.tokenizer import RequestTokenizer
 
 _TABLE = (
@@ -141,7 +135,7 @@ class Catalog:
             folder = place_of(include_path)
             if not folder.is_dir():
                 raise BadInput(f"`include_path` '{include_path}' is not a folder; check the path")
-            self._included, self._broken = read_task_files(folder.rglob("*.yaml"))
+            self._included, self._broken = task_index.read_task_files(folder.rglob("*.yaml"))
             if not (self.included or self.included_groups):
                 nothing = f"`include_path` '{include_path}' holds no lm-eval task in a YAML file"
                 raise TaskUnusable(next(iter(self._broken.values()), nothing))
@@ -192,7 +186,7 @@ class Catalog:
             return task
         if isinstance(task, str) and task.strip().endswith((".yaml", ".yml")):
             require_named(task.strip(), exactly=True)  # its functions are run
-            entries, broken = read_task_files([place := place_of(task.strip())])
+            entries, broken = task_index.read_task_files([place := place_of(task.strip())])
             names = _names(entries, "TASK", "PY_TASK")
             if len(names) != 1:
                 fault = next(iter(broken.values()), f"'{task}' does not define one task of lm-eval")
@@ -359,7 +353,7 @@ class Catalog:
         if name not in _packaged():
             skip_retries_if_unreachable()
         manager = TaskManager(include_defaults=False)
-        manager._index = TaskEntries(self._entry)
+        manager._index = task_index.TaskEntries(self._entry)
         what = f"task '{name}'"
         with (
             refused(f"{what} could not be loaded"),
@@ -383,7 +377,7 @@ class Catalog:
             self._files.get(name)
             or self._included.get(name)
             or _packaged().get(name)
-            or harness_entry(name)
+            or task_index.harness_entry(name)
         )
 
     def _require_entry(self, name: str, *above: str) -> None:
@@ -395,10 +389,10 @@ class Catalog:
         """
         own = name in self._files or name in self._included or name in _packaged()
         for text, message in self._broken.items():
-            if not own and may_define(text, name):
+            if not own and task_index.may_define(text, name):
                 raise TaskUnusable(message)
         if (entry := self._entry(name)) is None:
-            known = [*_packaged(), *self._included, *harness_names()]
+            known = [*_packaged(), *self._included, *task_index.harness_names()]
             unread = "".join(f"; {message}" for message in self._broken.values())
             raise UnknownName(
                 f"task '{name}' is unknown{nearest(name, known)}; `broca tasks` lists the shipped "
@@ -412,7 +406,7 @@ class Catalog:
 @cache
 def _packaged() -> dict[str, Any]:
     """Returns the entries of the tasks that are part of the package."""
-    return read_task_files(shipped_folder().rglob("*.yaml"))[0]
+    return task_index.read_task_files(shipped_folder().rglob("*.yaml"))[0]
 
 
 def _names(entries: Mapping[str, Any], *kinds: str) -> tuple[str, ...]:

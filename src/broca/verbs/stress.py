@@ -5,16 +5,9 @@ from broca.models import GatedModel
 from broca.options import StressOptions, verb
 from broca.results.localization import Localization
 from broca.results.stress_test import StressTest
+from broca.runs import session
 from broca.runs.folder import options_of_run
 from broca.runs.run import model_info
-from broca.runs.session import (
-    is_run,
-    model_and_heads,
-    named_heads,
-    open_run,
-    require_names,
-    require_weights_of,
-)
 from broca.runs.task_sets import TaskSet
 from broca.stress_tests import properties
 from broca.stress_tests.subject import StressSubject, load_family
@@ -31,19 +24,21 @@ def stress(options: StressOptions) -> StressTest:
     families = [load_family(name) for name in (options.family, *options.control)]
     target, heads, run_options = options.target, options.heads, options.run_options
     if heads is not None and not isinstance(heads, Localization):
-        require_names(heads)
-    if (heads is None or is_run(target)) and not isinstance(target, GatedModel | Localization):
+        session.require_names(heads)
+    if (heads is None or session.is_run(target)) and not isinstance(
+        target, GatedModel | Localization
+    ):
         run_options = options_of_run(target, run_options)
         target = Localization.read(target)
     claim = target if heads is None else heads
     if isinstance(claim, Localization):
         families[0].require_task(claim.task)
-    model, heads, measured = model_and_heads(target, heads)
-    with open_run(model, run_options) as opened:
+    model, heads, measured = session.model_and_heads(target, heads)
+    with session.open_run(model, run_options) as opened:
         gated, stages = opened.model, opened.stages
-        require_weights_of(measured, gated)
+        session.require_weights_of(measured, gated)
         subject = StressSubject(
-            gated, named_heads(gated, heads), families,
+            gated, session.named_heads(gated, heads), families,
             pairs=options.pairs, sets=options.sets, seed=options.seed,
         )  # fmt: skip
         run = opened.on(TaskSet(), settings=subject.settings)

@@ -13,16 +13,9 @@ from broca.options import AblationOptions, ModelOptions, TaskOptions, VerifyOpti
 from broca.results.localization import Localization
 from broca.results.neurons import NeuronSet
 from broca.results.verification import Verification, places_in
+from broca.runs import session
 from broca.runs.alternatives import alone, places_alone
 from broca.runs.folder import options_of_run, with_recorded
-from broca.runs.session import (
-    ablation_of,
-    is_run,
-    model_and_heads,
-    named_heads,
-    open_run,
-    require_names,
-)
 from broca.tasks import listed
 from broca.verification import Scope, fitting, most_rows
 
@@ -42,16 +35,16 @@ def verify(options: VerifyOptions) -> Verification:
     """
     options, found = claim_of(options)
     run_options, seed = options.run_options, options.seed or 0
-    names = require_names(options.heads)
-    ablation = ablation_of(run_options.ablation_options, seed)
-    with open_run(
+    names = session.require_names(options.heads)
+    ablation = session.ablation_of(run_options.ablation_options, seed)
+    with session.open_run(
         options.target, run_options, task=options.task, others=[options.others, options.same_skill],
     ) as opened:  # fmt: skip
         gated, stages = opened.model, opened.stages
         claim = found or options.neurons
         weights = claim.model.fingerprint if isinstance(claim, Localization | NeuronSet) else ""
         gated.require_measured(weights, of="the run", advice="give the model of the run")
-        names = named_heads(gated, names)
+        names = session.named_heads(gated, names)
         rows = options.rows // (1 + options.enough)
         tasks = opened.claimed(
             options.task, others=options.others, same_skill=options.same_skill, items=LOCATED,
@@ -141,7 +134,7 @@ def claim_of(options: VerifyOptions) -> tuple[VerifyOptions, Localization | None
     target, run_options = options.target, options.run_options
     options = replace(options, same_skill=listed(options.same_skill))
     if options.heads is not None or options.neurons is not None:
-        if isinstance(target, Localization) or is_run(target):
+        if isinstance(target, Localization) or session.is_run(target):
             raise BadInput(
                 "the run names the components that it selected: leave out `heads` and `neurons`, "
                 "or give a model"
@@ -151,7 +144,7 @@ def claim_of(options: VerifyOptions) -> tuple[VerifyOptions, Localization | None
         if options.task is None:
             raise BadInput("`heads` and `neurons` need the `task` for which they are claimed")
         if options.heads is not None:
-            options = replace(options, heads=model_and_heads(target, options.heads)[1])
+            options = replace(options, heads=session.model_and_heads(target, options.heads)[1])
         return _ablated(options if options.neurons is None else _with_neurons(options)), None
     if isinstance(target, GatedModel):
         raise BadInput("nothing to verify: give the out folder of a run, or name `heads`")

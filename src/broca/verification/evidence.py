@@ -13,13 +13,7 @@ from broca.measurement import Floats
 from broca.options.base import Count, Options, Seed
 from broca.results.base import Interval
 from broca.results.verification import TaskDrop
-from broca.verification.statistics import (
-    CONTROLS,
-    bootstrap_drops,
-    interval_of,
-    paired_drop,
-    unseen,
-)
+from broca.verification import statistics
 from broca.verification.trial import Places, Trial
 
 SCREEN = 16
@@ -48,7 +42,7 @@ class Scope(Options):
         BadInput: A value has another type, or is out of range.
     """
 
-    controls: Annotated[int, Meta(ge=0)] = CONTROLS
+    controls: Annotated[int, Meta(ge=0)] = statistics.CONTROLS
     control_items: Count | None = None
     member_items: Count | None = None
     beside_items: Annotated[int, Meta(ge=0)] = 60
@@ -121,7 +115,7 @@ class Evidence:
         """Returns the drop of a task with its interval, its test and the two-sided p-value."""
         rows, scope = self.responses[name], self.scope
         own = self.trial.aggregation(name, rows[before])
-        return paired_drop(
+        return statistics.paired_drop(
             rows[before], rows[after], level=scope.level, resamples=scope.resamples,
             seed=scope.seed, aggregate=own,
         )  # fmt: skip
@@ -146,7 +140,7 @@ class Evidence:
         level, pairs = self.scope.level, [self.responses[name][:2] for name in names]
         aggregates = list(map(self.trial.aggregation, names, (before for before, _ in pairs)))
         draws = np.array([
-            bootstrap_drops(
+            statistics.bootstrap_drops(
                 *pairs[number], aggregate=aggregates[number], floor=self.trial.floor(name),
                 resamples=self.scope.resamples, seed=[self.scope.seed, self.trial.number(name)],
             )
@@ -154,12 +148,12 @@ class Evidence:
         ])  # fmt: skip
         alike = np.array([np.ptp(before - after) == 0 for before, after in pairs])
         bounds = np.diag([
-            unseen(*pair, level=level, aggregate=aggregate)
+            statistics.unseen(*pair, level=level, aggregate=aggregate)
             for pair, aggregate in zip(pairs, aggregates, strict=True)
         ])  # fmt: skip
         parts = map(self.trial.specific, (losses, draws, bounds * alike, bounds * ~alike))
         mean, specific = (
-            interval_of(
+            statistics.interval_of(
                 float(value),
                 drawn,
                 level=level,

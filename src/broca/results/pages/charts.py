@@ -17,18 +17,8 @@ from markupsafe import Markup
 from broca.errors import BadInput, require_known
 from broca.results.base import Interval
 from broca.results.files import writes
-from broca.results.pages.drawing import (
-    FONT,
-    LEVELS,
-    LIGHT,
-    SERIES,
-    level,
-    mixed,
-    short,
-    shortened,
-    step_colour,
-    text_width,
-)
+from broca.results.pages import drawing
+from broca.results.pages.drawing import LEVELS, LIGHT, short, shortened, text_width
 from broca.results.pages.grid import ComponentGrid
 
 Format = Literal["pdf", "svg", "png"]
@@ -104,12 +94,12 @@ class Plot(ABC):
             for role, colour in LIGHT.items():
                 body = body.replace(colour, f"var(--{role})")
             for step in range(-LEVELS, LEVELS + 1):
-                body = body.replace(step_colour(step), mixed(step))
+                body = body.replace(drawing.step_colour(step), drawing.mixed(step))
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
             f'width="{width:g}" height="{height:g}" role="img" '
             f'aria-label="{escape(text)}" '
-            f'font-family="{FONT}" stroke-linejoin="round">{body}'
+            f'font-family="{drawing.FONT}" stroke-linejoin="round">{body}'
         )
 
     def paint(self, width: float, scale: float) -> Any:
@@ -211,7 +201,7 @@ class Series:
     @classmethod
     def line(cls, number: int, name: str, points: Sequence[tuple[float, Value]]) -> Series:
         """Makes the line of a number among several: lines of the same colour differ in symbol."""
-        role, marker = SERIES[number % len(SERIES)], "osD^x"[number % 5]
+        role, marker = drawing.SERIES[number % len(drawing.SERIES)], "osD^x"[number % 5]
         return cls(name, role, tuple(points), marker, 4.2, joined=True)
 
     def plot(self, axes: Any, scale: float, *, across: bool) -> None:
@@ -356,8 +346,10 @@ class Matrix(Plot):
         from matplotlib.path import Path
         from matplotlib.transforms import Affine2D
 
-        steps = np.array([[level(v, self.span) for v in row] for row in self.values], dtype=float)
-        colours = ListedColormap([step_colour(step) for step in range(-LEVELS, LEVELS + 1)])
+        steps = np.array(
+            [[drawing.level(v, self.span) for v in row] for row in self.values], dtype=float
+        )
+        colours = ListedColormap([drawing.step_colour(step) for step in range(-LEVELS, LEVELS + 1)])
         axes.patch.set(hatch="//////", edgecolor=LIGHT["muted"])
         drawn = np.unique(steps[~np.isnan(steps)])
         paths = []  # one for all cells of a colour, which keeps the page of a large model small
