@@ -27,10 +27,12 @@ def bank_of(name, tokenizer, options, count):
 def referenced(engine, bank, items, response="margin", otherwise=None):
     """Returns the reference answers of some items of one task."""
     places = {bank[0][0].name: np.array(items)}
-    return with_references(
-        response, DirectExecutor(engine, bank).answers, bank, places,
-        components=len(engine.model.components), otherwise=otherwise,
-    )  # fmt: skip
+    intact = np.zeros((1, len(engine.model.components)), dtype=bool)
+
+    def answer(places):
+        return DirectExecutor(engine, bank).answers(Plan.crossed(intact, np.array(places)))
+
+    return with_references(response, answer, bank, places, otherwise=otherwise)
 
 
 def positions(references):

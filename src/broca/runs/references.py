@@ -5,12 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from broca import designs
 from broca.errors import TaskUnusable
-from broca.measurement import Plan, Response
-from broca.runs.task_sets import Bank
+from broca.measurement import Response
+from broca.runs.task_sets import Bank, IntactAnswers
 from broca.tasks import Generation
-from broca.verification.examiner import Answer
 from broca.verification.trial import Places
 
 
@@ -34,13 +32,7 @@ class Referenced:
 
 
 def with_references(
-    response: Response,
-    answer: Answer,
-    bank: Bank,
-    places: Places,
-    *,
-    components: int,
-    otherwise: str | None,
+    response: Response, answer: IntactAnswers, bank: Bank, places: Places, *, otherwise: str | None
 ) -> Referenced:
     """Finds the reference answers that a response needs.
 
@@ -49,10 +41,9 @@ def with_references(
 
     Args:
         response: Response of the rows; accuracy needs no reference.
-        answer: Answers the rows of a plan.
+        answer: Answers the requests of items with the intact model.
         bank: The run's items.
         places: Positions of each measured task's items.
-        components: Number of components of the model.
         otherwise: Note for the case that a task has no reference answer and rows return accuracy
             instead; None if accuracy is no alternative.
 
@@ -63,7 +54,7 @@ def with_references(
         return Referenced(bank, places, response)
     positions = [position for items in places.values() for position in items.tolist()]
     try:
-        answered = with_model_answers(answer, bank, positions, components=components)
+        answered = with_model_answers(answer, bank, positions)
         usable = {p for p in positions if answered[p][0].margin(answered[p][1]) is not None}
         notes = _notes(answered, places, usable)
     except TaskUnusable as error:
@@ -74,16 +65,13 @@ def with_references(
     return Referenced(answered, with_margin, response, continuous=True, notes=notes)
 
 
-def with_model_answers(
-    answer: Answer, bank: Bank, positions: Sequence[int], *, components: int
-) -> Bank:
+def with_model_answers(answer: IntactAnswers, bank: Bank, positions: Sequence[int]) -> Bank:
     """Returns the bank whose tasks know the intact model's own right answers if they use them."""
     unanswered = [position for position in positions if bank[position][0].wants_own_answers]
     if not unanswered:
         return bank
-    plan = Plan.crossed(designs.intact(components), np.array(unanswered, dtype=np.intp))
     texts: dict[str, dict[int, str]] = {bank[position][0].name: {} for position in unanswered}
-    for position, (output, *_) in zip(unanswered, answer(plan), strict=True):
+    for position, (output, *_) in zip(unanswered, answer(unanswered), strict=True):
         benchmark, item = bank[position]
         if isinstance(output, Generation) and benchmark.right(item, output.text):
             text = benchmark.own_answer(item, output.text, output.first)

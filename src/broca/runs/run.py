@@ -36,7 +36,7 @@ from broca.runs.workspace import Workspace
 from broca.searches import Problem
 from broca.searches.atlas import AtlasProblem
 from broca.store import Condition, ItemRecord, components_digest, now
-from broca.tasks import Benchmark, Catalog, Generation, Item, Output, Task
+from broca.tasks import Benchmark, Catalog, Item, Output, Task
 from broca.tasks.benchmark import definition_digest, item_digests, margin_digest, tokenizer_digest
 from broca.tasks.catalog import neutral_text
 from broca.verification import Examiner, Scope
@@ -143,7 +143,7 @@ class Run:
         """
         self.stages.enter(INTACT)
         scores = self.scores(())
-        task_sets.require_ability(self.tasks, scores, self.texts)
+        task_sets.require_ability(self.tasks, scores, self.intact_answers)
         notes = task_sets.chance_notes(self.tasks, scores)
         for note in notes:
             self.stages.note(note)
@@ -167,10 +167,12 @@ class Run:
         with self.stages.planned(len(plan)):
             return self._journaled.answers(plan, role=role)
 
-    def texts(self, places: Sequence[int]) -> list[str]:
-        """Returns what the intact model generates for items, by their places in the bank."""
-        answers = self.answers(Plan.crossed(self.mask(())[None], np.asarray(places, dtype=np.intp)))
-        return [output.text for (output,) in answers if isinstance(output, Generation)]
+    def intact_answers(
+        self, places: Sequence[int], *, role: str = OUTPUTS
+    ) -> list[tuple[Output, ...]]:
+        """Returns the intact model's answers to items, by their places in the bank."""
+        plan = Plan.crossed(self.mask(())[None], np.asarray(places, dtype=np.intp))
+        return self.answers(plan, role=role)
 
     def observe(self, observations: Sequence[Observation]) -> list[NDArray[np.float32]]:
         """Returns the vectors of observations of one class, in their order."""
@@ -221,10 +223,8 @@ class Run:
         self, response: Response, places: Places, *, otherwise: str | None
     ) -> Referenced:
         """Finds the reference answers that a response needs; see `with_references`."""
-        references = with_references(
-            response, partial(self.answers, role="references"), self.bank, places,
-            components=len(self.model.components), otherwise=otherwise,
-        )  # fmt: skip
+        answer = partial(self.intact_answers, role="references")
+        references = with_references(response, answer, self.bank, places, otherwise=otherwise)
         self.bank = references.bank
         self._executor.refer(references.bank)
         return references

@@ -17,7 +17,9 @@ from broca.tasks import (
     PAPER_GROUPS,
     Benchmark,
     Catalog,
+    Generation,
     Item,
+    Output,
     RequestTokenizer,
     Split,
     Task,
@@ -28,6 +30,9 @@ from broca.verification.trial import Places, spread
 
 Bank = list[tuple[Benchmark, Item]]
 """The items that plans refer to by position."""
+
+IntactAnswers = Callable[[Sequence[int]], list[tuple[Output, ...]]]
+"""Returns the intact model's answers to items, by their places in the bank."""
 
 Part = Literal["report", "locate", "confirm"]
 """A part into which items are cut."""
@@ -451,15 +456,13 @@ def require_controls(task: str, benchmarks: Mapping[str, Benchmark]) -> None:
             )
 
 
-def require_ability(
-    tasks: TaskSet, scores: Mapping[str, float], answers: Callable[[Sequence[int]], list[str]]
-) -> None:
+def require_ability(tasks: TaskSet, scores: Mapping[str, float], answers: IntactAnswers) -> None:
     """Refuses a task that the intact model cannot do.
 
     Args:
         tasks: The tasks of a claim.
         scores: Score of the claimed task on its report items.
-        answers: Returns the texts that the model generates for items, by place in the bank.
+        answers: Answers the requests of items with the intact model.
 
     Raises:
         NothingToLocalize: The model is no better than guessing.
@@ -473,8 +476,9 @@ def require_ability(
             places = tasks.places["report"][tasks.task][:3].tolist()
             asked = [tasks.bank[place][1] for place in places]
             lines = (
-                f"\n  {item.prompt[-60:]!r} -> {text[:60]!r}, expected {item.target[:60]!r}"
-                for item, text in zip(asked, answers(places), strict=True)
+                f"\n  {item.prompt[-60:]!r} -> {output.text[:60]!r}, expected {item.target[:60]!r}"
+                for item, (output,) in zip(asked, answers(places), strict=True)
+                if isinstance(output, Generation)
             )
             other = ""
             if "contains" in benchmark.metric_names:
