@@ -8,7 +8,7 @@ from tiny import tiny_tokenizer
 from tokenizers.processors import TemplateProcessing
 
 from broca.errors import BadInput, TaskUnusable
-from broca.tasks import RequestTokenizer
+from broca.tasks import RequestTokenizer, TaskOptions
 
 
 def test_requests_that_cannot_be_run_are_refused(tokenizer):
@@ -88,7 +88,8 @@ def test_a_chat_template_says_the_given_date():
         "{% set form = '%d %b %Y, %H:%M' %}{{ strftime_now(form) }}|{{ messages[-1]['content'] }}"
     )
     days = ("2024-02-29", "2024-03-01", None)
-    pinned, later, today = (chatting(template, day=day) for day in days)
+    options = [TaskOptions(chat_template=True, chat_template_date=day) for day in days]
+    pinned, later, today = (chatting(template, options=one) for one in options)
     assert pinned.chat([USER]) == "29 Feb 2024, 00:00|hi"
     assert later.chat([USER]) == "01 Mar 2024, 00:00|hi"
     assert today.chat([USER]).startswith(datetime.now().strftime("%d %b %Y"))

@@ -85,8 +85,7 @@ class RequestTokenizer:
     Args:
         tokenizer: The model's tokenizer.
         max_length: Maximum number of input tokens of the model.
-        template_settings: Variables of the chat template, such as `enable_thinking`.
-        day: Date that the chat template says, YYYY-MM-DD; today if None.
+        options: Variables and the date of the chat template, and another maximum length.
         generation_config: The model's own settings of generations, which a task's replace.
     """
 
@@ -95,14 +94,13 @@ class RequestTokenizer:
         tokenizer: Any,
         *,
         max_length: int,
-        template_settings: Mapping[str, Any] | None = None,
-        day: str | None = None,
+        options: TaskOptions | None = None,
         generation_config: Any = None,
     ) -> None:
-        self._tokenizer = tokenizer
-        self._max_length = max_length
-        self._template_settings = dict(template_settings or {})
-        self._day = day if says_date(tokenizer) else None
+        options = options or TaskOptions()
+        self._tokenizer, self._max_length = tokenizer, options.max_length or max_length
+        self._template_settings = options.template_settings
+        self._day = options.chat_template_date if says_date(tokenizer) else None
         own = generation_config or GenerationConfig()
         # the model's own settings that change the text or are not supported, and its own number of
         # new tokens, which transformers prefers to a task's
@@ -124,13 +122,9 @@ class RequestTokenizer:
         """
         options = options or TaskOptions()
         require_context(model.model.config, options)
-        return cls(
-            model.tokenizer,
-            max_length=options.max_length or model.max_length,
-            template_settings=options.template_settings,
-            day=options.chat_template_date,
-            generation_config=getattr(model.model, "generation_config", None),
-        )
+        config = getattr(model.model, "generation_config", None)
+        length = model.max_length
+        return cls(model.tokenizer, max_length=length, options=options, generation_config=config)
 
     @property
     def name(self) -> str:

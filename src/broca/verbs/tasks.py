@@ -60,12 +60,7 @@ def describe_task(options: DescribeTaskOptions) -> TaskDescription:
     else:
         tokenizer, config, longest = load_tokenizer(model)
         require_context(config, task_options)
-        requests_of = RequestTokenizer(
-            tokenizer,
-            max_length=task_options.max_length or longest,
-            template_settings=task_options.template_settings,
-            day=task_options.chat_template_date,
-        )
+        requests_of = RequestTokenizer(tokenizer, max_length=longest, options=task_options)
     benchmark = catalog.load(task, requests_of, metric=task_options.metric, options=task_options)
     requests = [request for item in benchmark.items for request in item.requests]
     first = benchmark.items[0]
