@@ -18,7 +18,7 @@ from broca.results.base import ZEROED, AblationInfo, Result
 from broca.results.comparison import ComparedSelection
 from broca.results.localization import Localization
 from broca.results.reading import read
-from broca.tasks import RequestTokenizer, Task, listed, require_context
+from broca.tasks import RequestTokenizer, Task, Tasks, listed, require_context
 
 Comparable = str | Path | GatedModel | Localization | Atlas
 """A model, its name, or a result or its folder, which mean their model and selections."""
@@ -170,9 +170,7 @@ def _numbered(labels: Sequence[str]) -> list[str]:
     return numbered
 
 
-def tasks_of(
-    subjects: Sequence[ComparedSubject], tasks: str | Sequence[str | Task] = ()
-) -> tuple[str | Task, ...]:
+def tasks_of(subjects: Sequence[ComparedSubject], tasks: Tasks = ()) -> tuple[str | Task, ...]:
     """Returns the distinct tasks: the given ones, else those of the runs or of all atlases.
 
     Raises:

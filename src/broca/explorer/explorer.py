@@ -26,7 +26,7 @@ from broca.results.reading import read
 from broca.results.verification import SHORTENED, Verification
 from broca.runs.run import model_info
 from broca.runs.session import named_heads, require_weights_of
-from broca.tasks import RequestTokenizer, Task
+from broca.tasks import RequestTokenizer, Tasks
 
 LONGEST = 256
 """Maximum number of tokens of an answer."""
@@ -57,7 +57,7 @@ class ExplorerSubject:
     sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     effects: Mapping[str, float] = field(default_factory=dict)
     unit: str = ""
-    tasks: str | Task | Sequence[str | Task] = ()
+    tasks: Tasks = ()
     examples: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     verdict: str = ""
     made_with: Mapping[str, Any] = field(default_factory=dict)

@@ -22,7 +22,7 @@ from broca.results.verification import TextChange, Verification
 from broca.runs.run import Run
 from broca.runs.session import open_run
 from broca.runs.task_sets import TaskSet, auto_tasks
-from broca.tasks import Task
+from broca.tasks import Task, Tasks
 from broca.tasks.example_files import json_rows
 from broca.verification import Scope
 from broca.verification.statistics import paired_drop
@@ -98,12 +98,7 @@ class Measurer:
     """
 
     def __init__(
-        self,
-        model: GatedModel,
-        run_options: RunOptions,
-        *,
-        verify: Verify,
-        tasks: str | Task | Sequence[str | Task] = (),
+        self, model: GatedModel, run_options: RunOptions, *, verify: Verify, tasks: Tasks = ()
     ) -> None:
         self._model = model
         self._options = run_options

@@ -24,7 +24,7 @@ from broca.results.neurons import LocatedNeuron, NeuronSet
 from broca.runs.run import Run, model_info
 from broca.runs.session import open_run
 from broca.runs.task_sets import Part, other_tasks
-from broca.tasks import Benchmark, Request, Task
+from broca.tasks import Benchmark, Request, Tasks
 from broca.verification.statistics import Values, bootstrap_interval, paired_drop
 
 _INTERVALS = 11
@@ -93,7 +93,7 @@ class NeuronModel:
 def open_neurons(
     verb: str,
     options: LocateOptions | EraseOptions,
-    others: str | Sequence[str | Task],
+    others: Tasks,
     parts: Mapping[Part, bool],
     **settings: Any,
 ) -> Iterator[NeuronRun]:

@@ -36,7 +36,7 @@ from broca.runs.workspace import Workspace
 from broca.searches import Problem
 from broca.searches.atlas import AtlasProblem
 from broca.store import Condition, ItemRecord, components_digest, now
-from broca.tasks import Benchmark, Catalog, Item, Output, Task
+from broca.tasks import Benchmark, Catalog, Item, Output, Task, Tasks
 from broca.tasks.benchmark import definition_digest, item_digests, margin_digest, tokenizer_digest
 from broca.tasks.catalog import neutral_text
 from broca.verification import Examiner, Scope
@@ -104,12 +104,7 @@ class Run:
         return self.workspace.catalog(self.options.source_options)
 
     def claimed(
-        self,
-        task: str | Task,
-        *,
-        others: str | Sequence[str | Task],
-        same_skill: str | Sequence[str | Task] = (),
-        **cut: Any,
+        self, task: str | Task, *, others: Tasks, same_skill: Tasks = (), **cut: Any
     ) -> TaskSet:
         """Loads the tasks of a claim and cuts their items; `cut` is passed to `claim_tasks`."""
         catalog = self.catalog

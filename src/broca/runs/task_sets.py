@@ -22,8 +22,8 @@ from broca.tasks import (
     Output,
     RequestTokenizer,
     Split,
-    Task,
     TaskOptions,
+    Tasks,
 )
 from broca.verification import Trial, roles
 from broca.verification.trial import Places, spread
@@ -291,12 +291,7 @@ MOST_OTHERS = 8
 
 
 def other_tasks(
-    task: str,
-    others: str | Sequence[str | Task],
-    model: GatedModel,
-    catalog: Catalog,
-    *,
-    chat: bool = False,
+    task: str, others: Tasks, model: GatedModel, catalog: Catalog, *, chat: bool = False
 ) -> tuple[str, ...]:
     """Resolves `others` to task names, the task itself excluded.
 
@@ -334,7 +329,7 @@ def other_tasks(
 
 
 def sampling_note(
-    task: str, others: str | Sequence[str | Task], names: Sequence[str], catalog: Catalog
+    task: str, others: Tasks, names: Sequence[str], catalog: Catalog
 ) -> tuple[str, ...]:
     """Returns a note on the tasks that `auto` stands for if it leaves out some.
 
@@ -358,9 +353,7 @@ def auto_tasks(model: GatedModel, catalog: Catalog) -> tuple[str, ...]:
     return tuple(catalog.shipped if model.source in SHIPPED_MODELS else catalog.included)
 
 
-def compared_tasks(
-    tasks: str | Sequence[str | Task], model: GatedModel, catalog: Catalog
-) -> tuple[str, ...]:
+def compared_tasks(tasks: Tasks, model: GatedModel, catalog: Catalog) -> tuple[str, ...]:
     """The tasks that an atlas compares, each once; all shipped ones for `auto`.
 
     Raises:

@@ -8,6 +8,7 @@ from broca.tasks.catalog import Catalog as Catalog
 from broca.tasks.catalog import listed as listed
 from broca.tasks.catalog import shipped_folder as shipped_folder
 from broca.tasks.examples import Task as Task
+from broca.tasks.examples import Tasks as Tasks
 from broca.tasks.items import Generation as Generation
 from broca.tasks.items import Item as Item
 from broca.tasks.items import LogLikelihood as LogLikelihood

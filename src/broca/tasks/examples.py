@@ -157,6 +157,10 @@ class Task:
         return cls(name, metric, until, max_new_tokens, capability, tuple(checked), _KINDS[kind])
 
 
+Tasks = str | Task | Sequence[str | Task]
+"""Tasks by their names or as objects: a list, one task, or names that a string joins by commas."""
+
+
 def _example(content: Any, place: str) -> tuple[dict[str, Any], str]:
     """Checks an example, and returns it with the field that determines its kind.
 
