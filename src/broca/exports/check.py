@@ -34,6 +34,9 @@ from broca.tasks import Benchmark, Task, TaskOptions
 from broca.tasks.preparation import as_in_harness
 from broca.tasks.tokenizer import on_day
 
+PromptTokens = Sequence[Sequence[int]]
+"""The tokens of some prompts."""
+
 NEW_TOKENS = 12
 """Number of tokens of each continuation, where the model has room."""
 
@@ -139,9 +142,7 @@ def prompt_tokens(tokenizer: Any, vocabulary: int, longest: int) -> list[list[in
 
 
 @torch.no_grad()
-def answers(
-    model: Any, prompts: Sequence[Sequence[int]], new_tokens: int = NEW_TOKENS
-) -> PromptAnswers:
+def answers(model: Any, prompts: PromptTokens, new_tokens: int = NEW_TOKENS) -> PromptAnswers:
     """Runs a transformers model on the tokens of prompts and continues them greedily."""
     device = model.get_input_embeddings().weight.device
     right = pad_sequence([torch.tensor(prompt) for prompt in prompts], batch_first=True)
@@ -166,7 +167,7 @@ def ablated_answers(
     gated: GatedModel,
     parts: GatedParts,
     means: Replacement | None,
-    prompts: Sequence[Sequence[int]],
+    prompts: PromptTokens,
     new_tokens: int,
 ) -> tuple[PromptAnswers, float]:
     """Runs a model with some components ablated on the tokens of prompts.

@@ -25,6 +25,9 @@ from broca.models.structure import adapted_matrix, is_plain, is_projection, text
 if TYPE_CHECKING:
     from broca.models.gated import GatedModel
 
+RowLayout = Callable[[Sequence[int]], Iterable[Continuation]]
+"""Makes batches of rows of the test."""
+
 SHORTEST = 16
 """Length of the shortest proof, in tokens."""
 
@@ -330,11 +333,7 @@ class _Test:
         return self._rows[row][: -_GIVEN[row]]
 
     def decoded(
-        self,
-        layout: Callable[[Sequence[int]], Iterable[Continuation]],
-        groups: Sequence[Sequence[int]],
-        *,
-        joined: int | None = None,
+        self, layout: RowLayout, groups: Sequence[Sequence[int]], *, joined: int | None = None
     ) -> Pairs:
         """Reads rows and then their given tokens one at a time.
 

@@ -14,6 +14,7 @@ from broca.runs import search
 from broca.runs.run import Run
 from broca.runs.task_sets import claim_tasks
 from broca.verification import Evidence, Scope
+from broca.verification.examiner import Sets
 from broca.verification.statistics import holm, paired_test
 from broca.verification.sufficiency import PEER_ROWS, KeptMeasurer, sufficiency_items
 from broca.verification.trial import Places
@@ -111,10 +112,7 @@ def alternatives(
 
 
 def backups(
-    run: Run,
-    columns: Sequence[int],
-    scope: Scope,
-    beneath: Sequence[tuple[Sequence[int], Sequence[int]]] = (),
+    run: Run, columns: Sequence[int], scope: Scope, beneath: Sequence[Sets] = ()
 ) -> tuple[Backup, ...]:
     """Returns the members that cost significantly more where others are ablated too.
 

@@ -388,7 +388,7 @@ class Run:
         components = journal.components(self.model.components.names)
         process = f"process {os.getpid()} on {platform.node()} since {now()}"
         number = journal.begin_run(
-            self._identity, settings=self.settings, components=components, items=items,
+            self._identity, settings=dict(self.settings), components=components, items=items,
             process=process,
         )  # fmt: skip
         if self.noted and workspace.on_begin is not None:

@@ -369,13 +369,7 @@ class Journal(AbstractContextManager["Journal"]):
             self._entries[kind, condition] = known
 
     def begin_run(
-        self,
-        digest: bytes,
-        *,
-        settings: Mapping[str, Any],
-        components: int,
-        items: Ids,
-        process: str,
+        self, digest: bytes, *, settings: dict[str, Any], components: int, items: Ids, process: str
     ) -> int:
         """Returns the id of a run; a run with the same digest is resumed without its plans."""
         bank = items.astype("<i8").tobytes()

@@ -27,6 +27,9 @@ _RIGHT = 1.0 - 1e-9
 ItemOutputs = Sequence[tuple[Output, ...]]
 """The model's answers to the requests of every item."""
 
+Choices = Callable[[Item], Sequence[str]]
+"""Returns the texts of an item's choices."""
+
 
 def repeats(text: str) -> bool:
     """Whether at least half of the 3-grams of a text have occurred in it before.
@@ -116,16 +119,9 @@ def failures(
 
 
 def samples(
-    items: Sequence[Item],
-    before: ItemOutputs,
-    after: ItemOutputs,
-    scores: Floats,
-    choices: Callable[[Item], Sequence[str]],
+    items: Sequence[Item], before: ItemOutputs, after: ItemOutputs, scores: Floats, choices: Choices
 ) -> tuple[Sample, ...]:
-    """Returns the outputs of items side by side; `scores` are `(2, items)`.
-
-    `choices` returns the choices' texts of an item.
-    """
+    """Returns the outputs of items side by side; `scores` are `(2, items)`."""
 
     def text(item: Item, outputs: tuple[Output, ...]) -> str:
         """Returns every choice with its log-likelihood, the likeliest first, or the answer."""
