@@ -274,16 +274,10 @@ class Explorer:
             self.subject.unit, model=info, legend=False,
         )  # fmt: skip
         return filled(
-            "explorer",
-            package="broca.explorer",
-            name=self.subject.shown_name,
-            counted=counted(self.model.components.names),
-            architecture=info.architecture,
-            chats=self.chats,
-            grid_figure=Figure("components", "", grid),
-            drawn=grid.draw(),
-            about=self.describe(),
-        )
+            "explorer", package="broca.explorer", about=self.describe(),
+            counted=counted(self.model.components.names), architecture=info.architecture,
+            grid_figure=Figure("components", "", grid), drawn=grid.draw(),
+        )  # fmt: skip
 
     def _tokens(self, prompt: str, chat: bool) -> list[int]:
         if not prompt.strip():

@@ -95,14 +95,9 @@ def card(export: Export) -> str:
         (files("broca.exports") / "card.md.j2").read_text(encoding="utf-8")
     )
     return template.render(
-        export=export,
-        told=told,
-        form=export.form,
-        scale=export.ablation.scale,
-        base=base,
-        base_code=repr(base),
-        shipped=base in SHIPPED_MODELS,
+        export=export, told=told, form=export.form, scale=export.ablation.scale,
+        base=base, base_code=repr(base), shipped=base in SHIPPED_MODELS,
         on_hub=base not in SHIPPED_MODELS and export.base.revision is not None,
         first=", ".join(export.components[:MOST_NAMED]) + (f" and {more} more" if more > 0 else ""),
         command=export.command.replace(repr(export.base.id), repr(base)),
-    )
+    )  # fmt: skip

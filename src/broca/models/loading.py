@@ -212,15 +212,10 @@ def _loaded(name: str, options: ModelOptions, *, offline: bool) -> GatedModel:
         placement["quantization_config"] = transformers.GgufConfig(dequantize=True)
     with _in_one_line(name, reading=True), pickles(options.allow_pickle):
         model, note = _pretrained(
-            name,
-            str(checkpoint.source),
-            config=checkpoint.config,
-            dtype=torch_dtype,
-            use_safetensors=None if options.allow_pickle else True,
-            weights_only=True,
-            **placement,
-            **checkpoint.options,
-        )
+            name, str(checkpoint.source), config=checkpoint.config, dtype=torch_dtype,
+            use_safetensors=None if options.allow_pickle else True, weights_only=True,
+            **placement, **checkpoint.options,
+        )  # fmt: skip
         if checkpoint.gguf:
             checkpoint.gguf.require_all_read(model)
             note = "its weights are unpacked from a GGUF file"

@@ -312,14 +312,9 @@ class Catalog:
             chosen, group = None, None
         with refused(f"task '{name}' could not be prepared"):
             benchmark = Benchmark.build(
-                tasks,
-                tokenizer,
-                name=None if group is None and len(tasks) == 1 else name,
-                group=group,
-                metric=chosen,
-                options=options,
-                require_split=require_split,
-            )
+                tasks, tokenizer, name=None if group is None and len(tasks) == 1 else name,
+                group=group, metric=chosen, options=options, require_split=require_split,
+            )  # fmt: skip
         self._built[key] = tokenizer, benchmark  # a kept tokenizer has a unique identity
         return benchmark
 

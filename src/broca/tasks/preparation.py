@@ -169,12 +169,10 @@ def _built(
     task.set_fewshot_seed(DEFAULT_OTHER_SEED)
     try:
         task.build_all_requests(
-            limit=limit,
-            system_instruction=options.system_prompt,
+            limit=limit, system_instruction=options.system_prompt, chat_template=chat,
             apply_chat_template=chat is not None,
             fewshot_as_multiturn=options.fewshot_as_multiturn,
-            chat_template=chat,
-        )
+        )  # fmt: skip
     except ValueError as error:
         raise TaskUnusable(f"task '{task.task_name}' has no items: {error}") from error
     ordered = sorted(task.instances, key=lambda instance: (instance.doc_id, instance.idx))

@@ -202,13 +202,11 @@ class _Conversation:
         try:
             with torch.no_grad(), greedy(model, keep=(*APPLIED_SETTINGS, "stop_strings")):
                 output = model.generate(
-                    input_ids=input_ids,
-                    attention_mask=torch.ones_like(input_ids),
+                    input_ids=input_ids, attention_mask=torch.ones_like(input_ids),
                     max_new_tokens=self._options.max_new_tokens,
                     pad_token_id=tokenizer.eos_token_id if padding is None else padding,
-                    tokenizer=tokenizer,
-                    streamer=streamer,
-                )
+                    tokenizer=tokenizer, streamer=streamer,
+                )  # fmt: skip
         except KeyboardInterrupt:  # ends the answer, not the conversation
             return "".join(streamer.pieces)
         return self._model.text_after(tokens, output[0, len(tokens) :].tolist())

@@ -154,12 +154,9 @@ class Evidence:
         parts = map(self.trial.specific, (losses, draws, bounds * alike, bounds * ~alike))
         mean, specific = (
             statistics.interval_of(
-                float(value),
-                drawn,
-                level=level,
-                reach=float(np.linalg.norm(same)),
+                float(value), drawn, level=level, reach=float(np.linalg.norm(same)),
                 least=float(np.linalg.norm(rest)),
             )
             for value, drawn, same, rest in zip(*parts, strict=True)
-        )
+        )  # fmt: skip
         return mean, specific

@@ -33,11 +33,8 @@ def _environment(package: str) -> Environment:
 
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(name, "") for name in (package, __package__)]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
     environment.filters |= {
         "points": tables.points, "count": tables.shown, "interval": tables.interval,
         "p": tables.p_value, "stated": _stated, "number": lambda value: f"{round(value, 1):g}",
