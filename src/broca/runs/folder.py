@@ -20,16 +20,8 @@ import msgspec
 
 from broca.errors import BadInput, BrocaError, Interrupted, NothingToLocalize, OutFolderTaken
 from broca.known_paths import PACKAGED_MODELS, PREFIX, SHIPPED_MODELS, folder_of, place_of
-from broca.options import (
-    GRANTS,
-    AtlasOptions,
-    JournalOptions,
-    LocalizeOptions,
-    Options,
-    RunOptions,
-    flat,
-    names_of,
-)
+from broca.options import GRANTS, AtlasOptions, JournalOptions, LocalizeOptions, RunOptions
+from broca.options.base import Options, flat, names_of
 from broca.results.base import SCHEMA
 from broca.results.claim import Claim
 from broca.results.files import encode, read_text, write_beside

@@ -13,18 +13,8 @@ from broca.errors import BadInput, NothingToLocalize
 from broca.known_paths import SHIPPED_MODELS
 from broca.models import GatedModel
 from broca.results.verification import Documents, places_in
-from broca.tasks import (
-    PAPER_GROUPS,
-    Benchmark,
-    Catalog,
-    Generation,
-    Item,
-    Output,
-    RequestTokenizer,
-    Split,
-    TaskOptions,
-    Tasks,
-)
+from broca.tasks import PAPER_GROUPS, Benchmark, Catalog, RequestTokenizer, TaskOptions, Tasks
+from broca.tasks.items import Generation, Item, Output, Split
 from broca.verification import Trial, roles
 from broca.verification.trial import Places, spread
 

@@ -3,16 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from broca.comparisons import subjects
 from broca.comparisons.collection import Collection
-from broca.comparisons.subjects import (
-    ComparedSubject,
-    merged,
-    require_comparable,
-    seed_of,
-    selections_of,
-    subjects_of,
-    tasks_of,
-)
+from broca.comparisons.subjects import ComparedSubject
 from broca.options import AblationOptions, CompareOptions, TaskOptions, verb
 from broca.results.base import AblationInfo
 from broca.results.comparison import Comparison
@@ -34,14 +27,14 @@ def compare(options: CompareOptions) -> Comparison:
     Raises:
         BrocaError: Bad input, in one line that says what to do.
     """
-    subjects = subjects_of(options.models, options.revisions)
-    options = as_measured(options, subjects)
+    given = subjects.subjects_of(options.models, options.revisions)
+    options = as_measured(options, given)
     run_options, rows, items = options.run_options, options.rows, options.items
-    names, seed = tasks_of(subjects, options.tasks), seed_of(subjects, options.seed)
-    given, subjects = subjects, merged(subjects)
-    selections = selections_of(subjects, options.heads)
+    names, seed = subjects.tasks_of(given, options.tasks), subjects.seed_of(given, options.seed)
+    compared = subjects.merged(given)
+    selections = subjects.selections_of(compared, options.heads)
     ablation = ablation_of(run_options.ablation_options, seed)
-    collection = Collection(subjects, selections, rows, options.response, seed)
+    collection = Collection(compared, selections, rows, options.response, seed)
     if {subject.seed for subject in given} - {None, seed}:
         collection.notes.append(f"runs of other seeds than {seed} searched on some of these items")
     as_here = AblationInfo(ablation.kind, ablation.scale)
@@ -50,10 +43,10 @@ def compare(options: CompareOptions) -> Comparison:
     asked = [subject.task_options for subject in given if subject.seed is not None]
     if any(other != asked[0] for other in asked):
         collection.notes.append("all models are asked as the first run was, some runs otherwise")
-    require_comparable(subjects, run_options)
+    subjects.require_comparable(compared, run_options)
     stages = Stages(run_options.on_progress)
     with open_workspace(run_options.journal_options, run_options.executor_options) as space:
-        for subject in subjects:
+        for subject in compared:
             model_options = replace(run_options.model_options, revision=subject.revision)
             within = replace(run_options.within(space), model_options=model_options)
             with open_run(subject.model, within, stages, others=[names]) as opened:
@@ -87,9 +80,9 @@ def compare(options: CompareOptions) -> Comparison:
     return collection.compared(ablation, level=options.level)
 
 
-def as_measured(options: CompareOptions, subjects: Sequence[ComparedSubject]) -> CompareOptions:
+def as_measured(options: CompareOptions, given: Sequence[ComparedSubject]) -> CompareOptions:
     """Completes the options by those of the first run; each task has its own metric."""
-    run = next((subject for subject in subjects if subject.tasks), None)
+    run = next((subject for subject in given if subject.tasks), None)
     if run is None:
         return options
     run_options = options.run_options
