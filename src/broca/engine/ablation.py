@@ -64,19 +64,15 @@ ABLATIONS: dict[str, AblationKind] = {
             help="its mean over all tokens, prompt and continuation, of the locate items",
             of_sequence=lambda activations, token: activations.sum(0),
             donors=lambda sums, tokens: sums.sum(0)[None] / tokens,
-            of_prompts=lambda activations, seed: activations.mean((0, 1), keepdim=True).expand_as(
-                activations
-            ),
+            of_prompts=lambda prompts, seed: prompts.mean((0, 1), keepdim=True).expand_as(prompts),
         ),
         AblationKind(
-            name="resample",
-            help="its value at one token, drawn by seed, of another locate item",
-            of_sequence=lambda activations, token: activations[token],
-            draws_donors=True,
+            name="resample", help="its value at one token, drawn by seed, of another locate item",
+            of_sequence=lambda activations, token: activations[token], draws_donors=True,
             of_prompts=_shuffled,
         ),
     )
-}
+}  # fmt: skip
 """The kinds of ablation by name."""
 
 

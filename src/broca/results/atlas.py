@@ -313,7 +313,7 @@ def atlas_tables(atlas: Atlas) -> dict[str, Table]:
             selections.append((line.task, part.name, effect, contrast, None))
         if not line.components:
             selections.append((line.task, "", None, None, line.reason))
-    tables = (
+    return Table.by_name(
         Table.of(
             "universal", "Universal components, with their effect on every task", atlas.universal,
             component("name"), Column("mean effect", "effect", interval),
@@ -344,7 +344,6 @@ def atlas_tables(atlas: Atlas) -> dict[str, Table]:
             Column("variance explained", "explained", fixed(2)),
         ),
     )  # fmt: skip
-    return {table.name: table for table in tables}
 
 
 def views_of(atlas: Atlas) -> list[dict[str, Any]]:

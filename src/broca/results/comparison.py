@@ -234,13 +234,12 @@ class Comparison(Result, file="comparison.json", page="comparison.html", verb="b
     def page(self) -> str:
         """Renders the comparison."""
         figures, maps = self.figures(), len(self.differences)
-        tables = (difference_table(self), carry_table(self), score_table(self))
         return filled(
             "comparison", comparison=self, counted=counted(self.components),
             maps=figures[:maps], lines=next(iter(figures[maps:]), None),
             changed=any(line.changed for line in self.differences),
             least=min((q for line in self.differences for q in line.q), default=1.0),
-            tables={table.name: table for table in tables},
+            tables=Table.by_name(difference_table(self), carry_table(self), score_table(self)),
         )  # fmt: skip
 
     def terminal(self) -> Iterator[str | Table]:

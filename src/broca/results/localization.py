@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import ceil
@@ -423,7 +423,7 @@ class Localization(Result, file="result.json", page="report.html", verb="broca l
 
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each component, in the order of the ranking."""
-        return ranking_records(self.ranking, self.selected, self.off_target_effects)
+        return ranking_records(self, self.off_target_effects)
 
 
 def command_in(folder: Path) -> str:
@@ -445,15 +445,13 @@ def command_in(folder: Path) -> str:
 
 
 def ranking_records(
-    ranking: Sequence[RankedComponent],
-    selected: Sequence[str],
-    off_target_effects: dict[str, float],
+    result: Localization | Refit, off_target_effects: dict[str, float]
 ) -> list[dict[str, Any]]:
     """Returns a line for each component of a ranking: its statistics and whether it is selected."""
     lines = []
-    for line in tables_of("ranking", plain(ranking))["ranking"]:
+    for line in tables_of("ranking", plain(result.ranking))["ranking"]:
         name = line.pop("name")
-        record = {"component": name, **line, "selected": name in selected}
+        record = {"component": name, **line, "selected": name in result.selected}
         if off_target_effects:
             record["off_target_effect"] = off_target_effects.get(name)
         lines.append(record)
@@ -494,7 +492,7 @@ class Refit(Result, file="refit.json", page="refit.html", verb="broca refit"):
 
     def records(self) -> list[dict[str, Any]]:
         """Returns a line for each component, in the order of the ranking."""
-        return ranking_records(self.ranking, self.selected, {})
+        return ranking_records(self, {})
 
     def terminal(self) -> Iterator[str | Table]:
         """Yields the selection, and the first components of the ranking."""

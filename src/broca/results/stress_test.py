@@ -184,7 +184,7 @@ def stress_tables(stress: StressTest) -> dict[str, Table]:
     def control(name: str) -> Column:
         return Column(name, lambda line: line.controls.get(name), fixed(2))
 
-    tables = (
+    return Table.by_name(
         Table.of(
             "transfer", "The effect of writing outputs into the set, in nats", stress.shifts,
             Column("written into the target", "source"), Column("transfer", show=interval),
@@ -202,7 +202,6 @@ def stress_tables(stress: StressTest) -> dict[str, Table]:
             Column("restored", "part"), Column("share", show=interval),
         ),
     )  # fmt: skip
-    return {table.name: table for table in tables}
 
 
 def stress_figures(stress: StressTest) -> dict[str, Figure]:

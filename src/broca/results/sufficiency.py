@@ -120,7 +120,7 @@ class Sufficiency:
 
     def tables(self) -> dict[str, Table]:
         """Returns its tables by name."""
-        tables = (
+        return Table.by_name(
             Table.of(
                 "alone", "What the set keeps alone, in % of the intact model", self.sets,
                 Column("ablation"), Column("kept", show=percent),
@@ -143,7 +143,6 @@ class Sufficiency:
                 Column("p (Holm)", "p", p_value),
             ),
         )  # fmt: skip
-        return {table.name: table for table in tables}
 
     def figures(self) -> tuple[Figure, ...]:
         """Draws the curves, a figure for each kind of ablation."""

@@ -95,7 +95,7 @@ def settings_table(result: Localization) -> Table:
 
 def localization_tables(result: Localization) -> dict[str, Table]:
     """Returns the tables of a localization by name, those of its verification excepted."""
-    tables = (
+    return Table.by_name(
         ranking_table(result),
         settings_table(result),
         Table.of(
@@ -121,4 +121,3 @@ def localization_tables(result: Localization) -> dict[str, Table]:
             Column("p (Holm)", "p", p_value),
         ),
     )  # fmt: skip
-    return {table.name: table for table in tables}

@@ -94,6 +94,11 @@ class Table:
         emphasized = frozenset(n for n, record in enumerate(records) if strong(record))
         return cls(name, caption, columns, rows, emphasized)
 
+    @staticmethod
+    def by_name(*tables: Table) -> dict[str, Table]:
+        """Returns tables by their names, in their order."""
+        return {table.name: table for table in tables}
+
     def pick(self, columns: str = "", most: int | None = None) -> Table:
         """Returns the table with some columns, whose headings `|` joins, and its first rows."""
         headings = [column.name for column in self.columns]

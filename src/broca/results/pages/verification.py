@@ -24,8 +24,8 @@ MODES = ("repetition", "constant", "empty", "collapse")
 def verification_tables(verification: Verification) -> dict[str, Table]:
     """Returns the tables of a verification by name; some have no rows."""
     members, sets = verification.members, verification.controls
-
-    tables = (
+    alone = verification.enough.tables() if verification.enough else {}
+    return Table.by_name(
         task_table(verification),
         Table.of(
             "controls", "How many random sets of the same size reach the real set", sets,
@@ -58,9 +58,7 @@ def verification_tables(verification: Verification) -> dict[str, Table]:
             "three", f"{verification.task}: what the model says, intact and ablated",
             sorted(verification.samples, key=lambda sample: not sample.changed)[:3],
         ).pick("prompt|answer|intact|ablated"),
-    )  # fmt: skip
-    alone = verification.enough.tables() if verification.enough else {}
-    return {table.name: table for table in tables} | alone
+    ) | alone  # fmt: skip
 
 
 def verification_figures(verification: Verification) -> dict[str, Figure]:
