@@ -129,17 +129,24 @@ class Method:
         """Returns the search for the solution of a problem.
 
         Raises:
-            BadInput: As in `most_rows`; while it runs, the method measures more than that, or its
-                ranking is no valid one.
+            BadInput: As in `most_rows`; while it runs, the method measures more than that, or items
+                that are not the problem's, such as held-out ones, or its ranking is no valid one.
         """
         most = self.most_rows(problem, options)
         return self._checked(problem, self.strategy(options).generate(problem), most)
 
     def _checked(self, problem: Problem, search: Search[Ranking], most: int) -> Search[Ranking]:
-        left, count = most, problem.components
+        left, count, own = most, problem.components, [problem.items, problem.confirm, problem.texts]
+        own += [part for task in problem.others for part in (task.items, task.confirm)]
 
         def answer(plan: Plan) -> Search[Measurement]:
             nonlocal left
+            known = np.isin(plan.item_index, np.concatenate(own))
+            if plan.masks.shape[1] != count or not known.all():
+                raise BadInput(
+                    f"method '{self.name}' must measure masks of the {count} components on items "
+                    "of its problem, such as those in `problem.items`: correct it"
+                )
             left -= plan.cost
             if left < 0:
                 raise BadInput(
@@ -151,7 +158,8 @@ class Method:
         found = yield from answered(search, answer)
         if not (
             isinstance(found, Ranking)
-            and np.isfinite(found.effects).sum() == np.size(found.effects) == count
+            and np.shape(found.effects) == (count,)
+            and np.isfinite(found.effects).all()
             and sorted(found.order) == [*range(count)]
             and len({*found.selected} & {*found.order}) == len(found.selected) <= problem.k
         ):
