@@ -7,6 +7,7 @@ from tiny import save_tiny, tiny_llama, tiny_tokenizer
 
 from broca.models import load
 from broca.models.usage import fingerprint
+from broca.runs.run import model_info
 
 
 def test_weights_and_their_number_format_make_the_fingerprint():
@@ -61,6 +62,7 @@ def test_active_adapters_change_the_identity():
     before = gated.identity
     with model.disable_adapter():
         off = gated.identity
+        assert not model_info(gated).adapter
     assert gated.identity == before
     model.set_adapter("other")
     other = gated.identity

@@ -31,6 +31,7 @@ TEMPLATE = {"chat_template": True}
         (TaskOptions, {"chat_template_kwargs": "a=1"}, "not used: add `chat_template`"),
         (TaskOptions, TEMPLATE | {"chat_template_kwargs": "a"}, "`chat_template_kwargs` 'a' is"),
         (TaskOptions, {"chat_template_date": "2026-03-01"}, "not used: add `chat_template`"),
+        (TaskOptions, {"fewshot_as_multiturn": False}, "not used: add `chat_template`"),
         (TaskOptions, TEMPLATE | {"chat_template_date": "1 March"}, "must be YYYY-MM-DD"),
         (TaskOptions, TEMPLATE | {"chat_template_date": 20260301}, "must be YYYY-MM-DD"),
         (ScanOptions, {"model": "m", "on_progress": 5}, r"`on_progress` must be a function, not 5"),

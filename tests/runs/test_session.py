@@ -60,6 +60,8 @@ def test_a_workspace_of_one_call_is_closed_with_it(tmp_path, caplog):
     assert caplog.messages == [IN_MEMORY]
     with pytest.raises(BadInput, match="`keep_outputs` must lie between 0 and 1"):
         Workspace(keep_outputs=1.5)
+    with pytest.raises(BadInput, match="`keep_outputs` are kept in a `journal`"):
+        Workspace(keep_outputs=0.5)
 
 
 def test_a_model_is_described_by_its_shape_and_its_weights(tiny):

@@ -29,20 +29,16 @@ REFUSED_SETTINGS = (
 """Settings of `generate` that change a text and are not applied; they can be switched off."""
 
 
-def require_day(day: str, *, used: bool) -> None:
-    """Refuses a `chat_template_date` that is no day, or that no chat template reads.
+def require_day(day: str) -> None:
+    """Refuses a `chat_template_date` that is no day.
 
     Raises:
-        BadInput: It is not of the form YYYY-MM-DD, or the chat template is not used.
+        BadInput: It is not of the form YYYY-MM-DD.
     """
     try:
         date.fromisoformat(day)
     except (TypeError, ValueError):
         raise BadInput(f"`chat_template_date` must be YYYY-MM-DD, not {day!r}") from None
-    if not used:
-        raise BadInput(
-            "`chat_template_date` is for the chat template, which is not used: add `chat_template`"
-        )
 
 
 def generation_settings(gen_kwargs: str | Mapping[str, Any]) -> dict[str, Any]:

@@ -210,13 +210,13 @@ class TaskOptions(Options):
             except (AttributeError, TypeError, ValueError):
                 raise BadInput(f"`{name}` takes texts, numbers and lists, not {settings}") from None
             object.__setattr__(self, name, written if settings else None)
-        if self.chat_template_kwargs is not None and not self.chat_template:
-            raise BadInput(
-                "`chat_template_kwargs` are variables of the chat template, which is not used: add "
-                "`chat_template`"
-            )
+        for name in ("chat_template_kwargs", "chat_template_date", "fewshot_as_multiturn"):
+            if getattr(self, name) != getattr(TaskOptions, name) and not self.chat_template:
+                raise BadInput(
+                    f"`{name}` is for the chat template, which is not used: add `chat_template`"
+                )
         if self.chat_template_date is not None:
-            require_day(self.chat_template_date, used=self.chat_template)
+            require_day(self.chat_template_date)
         if not callable(self.reference) and not (
             isinstance(self.reference, str)
             and (self.reference in ("own", "gold") or ":" in self.reference)

@@ -24,6 +24,7 @@ from broca.executors.executor import Executor
 from broca.executors.journaled import OUTPUTS, JournaledExecutor
 from broca.measurement import Measurement, Observation, Plan, Response
 from broca.models import GatedModel, GatePoint
+from broca.models.checkpoints import described_adapters
 from broca.options import RunOptions
 from broca.results.base import ModelInfo
 from broca.results.files import plain
@@ -487,5 +488,6 @@ def model_info(model: GatedModel) -> ModelInfo:
         name=model.name, fingerprint=model.fingerprint, architecture=model.architecture,
         layers=model.structure.layers, heads=model.heads, kv_heads=model.kv_heads,
         dtype=model.dtype, revision=model.revision, remote_code=model.remote_code,
-        adapter=model.adapter,
+        # a caller may switch one off or on
+        adapter=model.adapter if model.source else described_adapters(model.model),
     )  # fmt: skip

@@ -26,7 +26,7 @@ class Workspace(AbstractContextManager["Workspace"]):
         on_begin: Receives the digests of every run, once they are known.
 
     Raises:
-        BadInput: The share is not between 0 and 1, or the executor is unknown.
+        BadInput: The share is not between 0 and 1, or nothing keeps it; or the executor is unknown.
         MissingExtra: Ray is requested and not installed.
     """
 
@@ -43,6 +43,8 @@ class Workspace(AbstractContextManager["Workspace"]):
             raise BadInput(f"`keep_outputs` must lie between 0 and 1, not at {keep_outputs:g}")
         self.executor = executor or ExecutorOptions()
         self.ray = RayHost(self.executor) if self.executor.executor == "ray" else None
+        if keep_outputs and journal is None:
+            raise BadInput("`keep_outputs` are kept in a `journal`: name its file")
         for name in ("address", "workers", "gpus_per_worker") if self.ray is None else ():
             if getattr(self.executor, name) is not None:
                 raise BadInput(f"`{name}` needs `executor` ray")

@@ -32,8 +32,9 @@ def export(options: ExportOptions) -> Export:
     request = ExportRequest.of(options.target, options.heads, kind, options.scale, options.items)
     if kind == "adapter":
         require_peft()
-    if options.task is not None and not options.check:
-        raise BadInput("`task` is what `check` scores the export on: give both, or neither")
+    given = run_options.task_options.to_dict() if request.ablation.kind == "zero" else {}
+    for name in ("task",) * (options.task is not None) + (*given,) if not options.check else ():
+        raise BadInput(f"`{name}` is for what `check` scores the export on: give both, or neither")
     checked = request.checked_task(options.task) if options.check else None
     folder = check_out_folder(options.to)
     others = [path for path in folder.iterdir() if not path.name.startswith(folders.PART)]

@@ -36,7 +36,7 @@ class Scope(Options):
             no maximum.
         level: Level of tests and intervals.
         resamples: Number of bootstrap resamples.
-        seed: Seed of controls and resampling.
+        seed: Seed of controls and resampling; `broca.verify` puts its own `seed` in its place.
 
     Raises:
         BadInput: A value has another type, or is out of range.
