@@ -23,7 +23,7 @@ def test_python_example_runs(tmp_path, monkeypatch, capsys):
     (code,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     exec(compile(code, "README.md", "exec"), {})
     assert capsys.readouterr().out.startswith("('L")
-    assert (tmp_path / "broca-out" / "report.html").is_file()
+    assert (tmp_path / "addition" / "report.html").is_file()
 
 
 def test_public_names_are_listed():

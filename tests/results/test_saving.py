@@ -7,7 +7,7 @@ from results.samples import make_result, make_stress
 from simulated import toy_verification
 
 import broca
-from broca.errors import BadInput
+from broca.errors import BadInput, OutFolderTaken
 from broca.results.verification import Documents, Verdict
 
 RESULT = make_result()
@@ -33,6 +33,8 @@ def test_a_record_of_another_kind_is_refused(tmp_path):
     """A file with other content is refused, and the message has its name."""
     (tmp_path / "reproduce.json").write_text('{"schema": 1}')
     with pytest.raises(BadInput, match=r"reproduce.json' cannot be read"):
+        RESULT.save(tmp_path, replace=True)
+    with pytest.raises(OutFolderTaken, match="a run of the command line: choose another"):
         RESULT.save(tmp_path)
 
 

@@ -82,7 +82,7 @@ def resumed(folder):
 def test_damage_is_one_line(tmp_path, name, use, tries):
     """No change of a file ends in another exception than an error of one line."""
     RunFolder.claim(tmp_path, verb="localize", options=OPTIONS, command=["broca"])
-    note_finished(tmp_path, "localize", OPTIONS, make_result().save(tmp_path))
+    note_finished(tmp_path, "localize", OPTIONS, make_result().save(tmp_path, replace=True))
     content, draw, refusals = (tmp_path / name).read_bytes(), random.Random(0), []
     use(tmp_path)
     for _ in range(tries):

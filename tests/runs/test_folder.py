@@ -193,7 +193,7 @@ def test_a_planted_function_is_not_run(tmp_path, verb, place):
     folder, planted = tmp_path / "out", tmp_path / "planted.py"
     planted.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\ndef run(document): pass\n")
     claim(folder, LocalizeOptions("reference-small", task="sorting"))
-    make_result().save(folder)
+    make_result().save(folder, replace=True)
     data = json.loads((folder / place).read_text())
     holder = data if place == "result.json" else data["options"]["run_options"]
     holder["task_options"]["reference"] = f"{planted}:run"
@@ -215,7 +215,7 @@ def test_a_task_file_of_a_folder_is_not_run(tmp_path, verb, within):
     claim(folder, LocalizeOptions("reference-small", task="sorting", others=[str(planted)]))
     result = make_result()
     model = replace(result.model, name="reference-small")
-    replace(result, model=model, task="sorting", others=(str(planted),)).save(folder)
+    replace(result, model=model, task="sorting", others=(str(planted),)).save(folder, replace=True)
     with pytest.raises(BadInput, match=f"names '{planted}'.* name it in `trust`"):
         getattr(broca, verb)(folder, **MORE.get(verb, {}))
     assert not (tmp_path / "ran").exists()
@@ -235,7 +235,7 @@ def test_what_a_folder_names_elsewhere_is_confirmed(tmp_path, verb, names):
     if names == "data":
         given["task"] = f"data:{given.pop('data')}"
     claim(folder, LocalizeOptions.of(given))
-    make_result().save(folder)
+    make_result().save(folder, replace=True)
     data = json.loads((folder / "result.json").read_text())
     data["model"]["name"], data["task"], data["others"] = given["model"], given["task"], []
     (folder / "result.json").write_text(json.dumps(data))

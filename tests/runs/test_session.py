@@ -59,8 +59,8 @@ def test_a_workspace_of_one_call_is_closed_with_it(tmp_path, caplog):
             assert used.catalog(SourceOptions()) is used.catalog(SourceOptions())  # built once
     assert caplog.messages == [IN_MEMORY]
     with pytest.raises(BadInput, match="`keep_outputs` must lie between 0 and 1"):
-        Workspace(keep_outputs=1.5)
-    with pytest.raises(BadInput, match="`keep_outputs` are kept in a `journal`"):
+        Workspace(tmp_path / "journal.sqlite", keep_outputs=1.5)
+    with pytest.raises(BadInput, match="`keep_outputs` must lie at 0 without a `journal`"):
         Workspace(keep_outputs=0.5)
 
 

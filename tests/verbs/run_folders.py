@@ -16,7 +16,7 @@ def localize_into(folder, *, command=("broca", "localize"), **keywords):
     run_folder = RunFolder.claim(folder, verb="localize", options=options, command=command)
     with kept_workspace(run_folder, options.run_options, goes_on="the same call") as workspace:
         result = localize(settings=options, journal=workspace)
-        result.save(folder)
+        result.save(folder, replace=True)
     return result
 
 

@@ -45,11 +45,11 @@ def test_the_model_of_a_run_is_loaded_as_the_run_was(tmp_path):
     """The recorded options of loading count, such as the number format, and the weights."""
     recorded = LocalizeOptions.of({"model": "planted", "task": "addition", "dtype": "bfloat16"})
     RunFolder.claim(tmp_path, verb="localize", options=recorded, command=["broca"])
-    make_result(model=ModelInfo("planted", "")).save(tmp_path)
+    make_result(model=ModelInfo("planted", "")).save(tmp_path, replace=True)
     stages = []
     broca.chat(tmp_path, on_progress=lambda stage, _: stages.append(stage))
     assert stages[-1].endswith("bfloat16")
-    make_result(model=ModelInfo("planted", "abc")).save(tmp_path)
+    make_result(model=ModelInfo("planted", "abc")).save(tmp_path, replace=True)
     with pytest.raises(BadInput, match="'planted' are not those of the run"):
         broca.chat(tmp_path)
     found = replace(make_result().verification, model=ModelInfo("planted", ""), heads=("L0H1",))

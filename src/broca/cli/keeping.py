@@ -100,7 +100,7 @@ def kept_result(
             result = function.__wrapped__(within)  # it takes options, not keywords
             if verb not in folders.OWNERS and (place / result.FILE).exists():
                 tell(f"replaced: {place / result.FILE}, of other options, versions or files")
-            files = result.save(place)
+            files = result.save(place, replace=True)
             log.result(result, files)
         folders.note_finished(place, verb, options, files)
     return result, files

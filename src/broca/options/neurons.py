@@ -1,8 +1,9 @@
 """The options of the verbs about neurons."""
 
-import math
 from dataclasses import field
 from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from broca.errors import BadInput
 from broca.options.base import WHOLE, Count, Names, Options, Seed, shown_as
@@ -17,16 +18,11 @@ class RuleOptions(Options):
     steps: Annotated[Count, WHOLE] = 19
     """Steps of the integrated gradients."""
 
-    sigma: float = 6.0
+    sigma: Annotated[float, Meta(ge=-1e9, le=1e9)] = 6.0
     """Standard deviations above the mean that a score must exceed."""
 
     count: Annotated[Count | None, WHOLE] = None
     """Select this many top-scoring neurons instead of using `sigma`."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not math.isfinite(self.sigma):
-            raise BadInput(f"`sigma` must be a number, not {self.sigma}")
 
 
 class DataOptions(Options):
@@ -100,7 +96,7 @@ class EraseOptions(_OnTask):
     others: Names = "auto"
     """Other data sets to measure on: T1,T2, auto, or nothing."""
 
-    factor: float = 0.0
+    factor: Annotated[float, Meta(ge=-1e9, le=1e9)] = 0.0
     """Factor of the neurons' activations; 0 erases."""
 
     report_items: Annotated[Count, WHOLE] = 100
@@ -111,5 +107,5 @@ class EraseOptions(_OnTask):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not math.isfinite(self.factor) or self.factor == 1:
-            raise BadInput(f"`factor` must be a number other than 1, not {self.factor:g}")
+        if self.factor == 1:
+            raise BadInput("`factor` must be a number other than 1, which changes nothing")

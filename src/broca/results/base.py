@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, dataclass_tran
 
 import msgspec
 
-from broca.errors import BadInput, BrocaError, first_line, require_known
+from broca.errors import BadInput, BrocaError, OutFolderTaken, first_line, require_known
 from broca.known_paths import place_of
 from broca.results import files
 
@@ -262,19 +262,29 @@ class Result(ABC):
         """Name of its file in an out folder."""
         return self.FILE
 
-    def save(self, folder: str | Path) -> tuple[Path, ...]:
+    def save(self, folder: str | Path, *, replace: bool = False) -> tuple[Path, ...]:
         """Writes the result and its page into a folder, by temporary files that are renamed.
 
         The page of a verification or a stress test of a run's selection, in the folder of the run,
         is the report of the run, which is written again.
+
+        Args:
+            folder: The folder.
+            replace: Whether to replace the result of a run of the command line.
 
         Returns:
             The files: the result first, its page last.
 
         Raises:
             BadInput: The folder cannot be written.
+            OutFolderTaken: It is that of such a run, whose result this is not to replace.
         """
         place = files.check_out_folder(folder)
+        is_run = (place / "reproduce.json").exists() and self.kind in ("localization", "atlas")
+        if is_run and not replace:
+            raise OutFolderTaken(
+                f"'{folder}' holds a run of the command line: choose another, or give `replace`"
+            )
         written = _written(place, {self.file_name: files.encode(self)})
         return written + _written(place, self.pages(place))
 

@@ -39,12 +39,11 @@ class Workspace(AbstractContextManager["Workspace"]):
         stopper: Stopper | None = None,
         on_begin: Callable[[dict[str, Any]], None] | None = None,
     ) -> None:
-        if not 0 <= keep_outputs <= 1:
-            raise BadInput(f"`keep_outputs` must lie between 0 and 1, not at {keep_outputs:g}")
+        if not 0 <= keep_outputs <= (journal is not None):
+            where = "between 0 and 1" if journal is not None else "at 0 without a `journal`"
+            raise BadInput(f"`keep_outputs` must lie {where}, not at {keep_outputs:g}")
         self.executor = executor or ExecutorOptions()
         self.ray = RayHost(self.executor) if self.executor.executor == "ray" else None
-        if keep_outputs and journal is None:
-            raise BadInput("`keep_outputs` are kept in a `journal`: name its file")
         for name in ("address", "workers", "gpus_per_worker") if self.ray is None else ():
             if getattr(self.executor, name) is not None:
                 raise BadInput(f"`{name}` needs `executor` ray")
