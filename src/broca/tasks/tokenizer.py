@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
@@ -188,19 +188,17 @@ class RequestTokenizer:
         if self._reads_parts:
             messages = [_in_parts(message) for message in messages]
         without_system = [message for message in messages if message["role"] != "system"]
+        render = partial(self._rendered, add_generation_prompt=add_generation_prompt)
         for accepted in (list(messages), without_system):
             try:
-                text = self._rendered(accepted, add_generation_prompt=add_generation_prompt)
+                text = render(accepted)
             except _TEMPLATE_FAULTS as error:
                 refused = error
             else:
                 self._left_out = len(accepted) < len(messages)
                 if len(without_system) < len(accepted):
                     with suppress(*_TEMPLATE_FAULTS):
-                        plain = self._rendered(
-                            without_system, add_generation_prompt=add_generation_prompt
-                        )
-                        self._left_out = text == plain
+                        self._left_out = text == render(without_system)
                 return text
         raise BadInput(
             f"the chat template of the tokenizer refuses the prompt: {first_line(refused)}; leave "
@@ -209,11 +207,10 @@ class RequestTokenizer:
 
     def _rendered(self, messages: Sequence[dict[str, Any]], *, add_generation_prompt: bool) -> str:
         with on_day(self._day), time_limit(SECONDS, "the chat template of the tokenizer"):
-            text = self._tokenizer.apply_chat_template(
+            return str(self._tokenizer.apply_chat_template(
                 messages, tokenize=False, add_generation_prompt=add_generation_prompt,
                 continue_final_message=not add_generation_prompt, **self._template_settings,
-            )  # fmt: skip
-            return str(text)
+            ))  # fmt: skip
 
     @cached_property
     def _reads_parts(self) -> bool:
@@ -241,16 +238,19 @@ class RequestTokenizer:
         )
 
     def require_chat_template(self) -> None:
-        """Refuses a tokenizer without a chat template.
+        """Refuses a tokenizer without a chat template, or whose template reads no such variable.
 
         Raises:
-            BadInput: The tokenizer has no chat template.
+            BadInput: The tokenizer has no chat template, or one without a variable that is given.
         """
         if not self._tokenizer.chat_template:
             raise BadInput(
                 "`chat_template`: the model's tokenizer has no chat template (a base model has "
                 "none); leave the option out, or take an instruction-tuned model"
             )
+        for name in self._template_settings:
+            if name not in str(self._tokenizer.chat_template):
+                raise BadInput(f"`chat_template_kwargs`: the template has no '{name}': correct it")
 
     def encode(self, text: str, *, special: bool | None = None) -> list[int]:
         """Tokenizes text, by default with the tokenizer's special tokens."""
