@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn import linear_model
 from sklearn.cluster import KMeans
+from sklearn.pipeline import make_pipeline
 from task_problems import searched
 
 from broca import designs
@@ -170,8 +171,11 @@ def test_parts_that_do_not_fit_are_refused_before_work_starts(options, kind, mes
 
 @pytest.mark.parametrize(
     ("recovery", "message"),
-    [(KMeans(2), "no finite coefficients"), (linear_model.LassoCV(cv=99), "failed: ")],
-)
+    [
+        (KMeans(2), "no finite coefficients"), (linear_model.LassoCV(cv=99), "failed: "),
+        (make_pipeline(5, linear_model.Ridge()), "failed: All intermediate steps"),
+    ],
+)  # fmt: skip
 def test_recovery_without_coefficients_is_refused(recovery, message):
     """A recovery without `coef_`, or whose fit fails, is refused after or by its fit."""
     problem = Problem(30, np.arange(4), 5, 80, 0)

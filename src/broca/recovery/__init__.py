@@ -95,7 +95,7 @@ def coefficients(recovery: Any, masks: Bools, responses: Floats, *, name: str) -
     components = masks.shape[1]
     try:
         recovery.fit(masks, responses)
-    except ValueError as error:
+    except Exception as error:  # an estimator of others may raise anything
         raise BadInput(f"recovery {name} failed: {first_line(error)}: use another") from error
     effects = np.asarray(getattr(recovery, "coef_", ()), dtype=float).ravel()
     if len(effects) != components or not np.isfinite(effects).all():
