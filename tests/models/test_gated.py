@@ -220,7 +220,7 @@ def test_arguments_of_the_other_kind_of_model_are_refused(model, tokenizer, opti
         broca.load(model, tokenizer, **options)
 
 
-@pytest.mark.parametrize("how", ["wrapped", "in place"])
+@pytest.mark.parametrize("how", ["wrapped", "in place", "its forward"])
 @torch.no_grad()
 def test_a_compiled_model_is_ablated_too(plain, how):
     """A model compiled as a wrapper or in place is ablated in the context and intact afterwards."""
@@ -230,6 +230,8 @@ def test_a_compiled_model_is_ablated_too(plain, how):
     called = torch.compile(plain, backend="eager") if how == "wrapped" else plain
     if how == "in place":
         plain.compile(backend="eager")
+    elif how == "its forward":  # as the guide of transformers does
+        plain.forward = torch.compile(plain.forward, backend="eager")
     assert torch.equal(called(tokens).logits, intact)
     model = broca.GatedModel.wrap(called, tiny_tokenizer(), name="compiled")
     assert model.model is plain

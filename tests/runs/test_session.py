@@ -58,10 +58,9 @@ def test_a_workspace_of_one_call_is_closed_with_it(tmp_path, caplog):
             assert (used.path is None, totals(used.journal)["rows"]) == (journal is None, 0)
             assert used.catalog(SourceOptions()) is used.catalog(SourceOptions())  # built once
     assert caplog.messages == [IN_MEMORY]
-    with pytest.raises(BadInput, match="`keep_outputs` must lie between 0 and 1"):
-        Workspace(tmp_path / "journal.sqlite", keep_outputs=1.5)
-    with pytest.raises(BadInput, match="`keep_outputs` must lie at 0 without a `journal`"):
-        Workspace(keep_outputs=0.5)
+    for journal, share in ((path, 1.5), (None, 0.5)):
+        with pytest.raises(BadInput, match="`keep_outputs` is 0 to 1, 0 without a `journal`, not"):
+            Workspace(journal, keep_outputs=share)
 
 
 def test_a_model_is_described_by_its_shape_and_its_weights(tiny):

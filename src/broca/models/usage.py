@@ -146,9 +146,11 @@ class Usage:
                 # the attribute, not eval(): a module's own eval() may change its weights (merged
                 # adapters)
                 change(module, "training", False)
+            # a compiled forward pass would skip later hooks
             if module._compiled_call_impl is not None:
-                # a compiled forward pass would skip later hooks
                 change(module, "_compiled_call_impl", None)
+            if plain := getattr(vars(module).get("forward"), "_torchdynamo_orig_callable", None):
+                change(module, "forward", plain)
         for weight in self._model.parameters():
             if weight.requires_grad:
                 change(weight, "requires_grad", False)

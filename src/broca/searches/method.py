@@ -158,8 +158,7 @@ class Method:
         found = yield from answered(search, answer)
         if not (
             isinstance(found, Ranking)
-            and np.shape(found.effects) == (count,)
-            and np.isfinite(found.effects).all()
+            and np.isfinite(found.effects).tolist() == [True] * count
             and sorted(found.order) == [*range(count)]
             and len({*found.selected} & {*found.order}) == len(found.selected) <= problem.k
         ):
