@@ -136,13 +136,13 @@ class Method:
         return self._checked(problem, self.strategy(options).generate(problem), most)
 
     def _checked(self, problem: Problem, search: Search[Ranking], most: int) -> Search[Ranking]:
-        left, count, own = most, problem.components, [problem.items, problem.confirm, problem.texts]
-        own += [part for task in problem.others for part in (task.items, task.confirm)]
+        left, count = most, problem.components
+        parts = [part for task in problem.others for part in (task.items, task.confirm)]
+        own = np.concatenate([problem.items, problem.confirm, problem.texts, *parts])
 
         def answer(plan: Plan) -> Search[Measurement]:
             nonlocal left
-            known = np.isin(plan.item_index, np.concatenate(own))
-            if plan.masks.shape[1] != count or not known.all():
+            if plan.masks.shape[1] != count or not np.isin(plan.item_index, own).all():
                 raise BadInput(
                     f"method '{self.name}' must measure masks of the {count} components on items "
                     "of its problem, such as those in `problem.items`: correct it"

@@ -32,9 +32,11 @@ def export(options: ExportOptions) -> Export:
     request = ExportRequest.of(options.target, options.heads, kind, options.scale, options.items)
     if kind == "adapter":
         require_peft()
-    given = run_options.task_options.to_dict() if request.ablation.kind == "zero" else {}
-    for name in ("task",) * (options.task is not None) + (*given,) if not options.check else ():
-        raise BadInput(f"`{name}` is for what `check` scores the export on: give both, or neither")
+    given = [] if options.task is None else ["task"]
+    if request.ablation.kind == "zero":  # else they say how the items of the mean are asked
+        given += run_options.task_options.to_dict()
+    if given and not options.check:
+        raise BadInput(f"`{given[0]}` is for what `check` scores the export on: give both")
     checked = request.checked_task(options.task) if options.check else None
     folder = check_out_folder(options.to)
     others = [path for path in folder.iterdir() if not path.name.startswith(folders.PART)]
