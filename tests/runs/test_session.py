@@ -59,7 +59,7 @@ def test_a_workspace_of_one_call_is_closed_with_it(tmp_path, caplog):
             assert used.catalog(SourceOptions()) is used.catalog(SourceOptions())  # built once
     assert caplog.messages == [IN_MEMORY]
     for journal, share in ((path, 1.5), (None, 0.5)):
-        with pytest.raises(BadInput, match="`keep_outputs` is 0 to 1, 0 without a `journal`, not"):
+        with pytest.raises(BadInput, match="share from 0 to 1, and 0 without a `journal`"):
             Workspace(journal, keep_outputs=share)
 
 

@@ -40,7 +40,10 @@ class Workspace(AbstractContextManager["Workspace"]):
         on_begin: Callable[[dict[str, Any]], None] | None = None,
     ) -> None:
         if not 0 <= keep_outputs <= (journal is not None):
-            raise BadInput(f"`keep_outputs` is 0 to 1, 0 without a `journal`, not {keep_outputs:g}")
+            raise BadInput(
+                "`keep_outputs` must be a share from 0 to 1, and 0 without a `journal` that keeps "
+                f"them, not {keep_outputs:g}"
+            )
         self.executor = executor or ExecutorOptions()
         self.ray = RayHost(self.executor) if self.executor.executor == "ray" else None
         for name in ("address", "workers", "gpus_per_worker") if self.ray is None else ():
