@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn import linear_model
-from sklearn.cluster import KMeans
+from sklearn.cluster import DBSCAN, KMeans
 from sklearn.pipeline import make_pipeline
 from task_problems import searched
 
@@ -160,6 +160,7 @@ def test_any_linear_regressor_of_scikit_learn_can_be_passed(recovery):
         ({"recovery": "magic"}, UnknownName, "recovery 'magic' is unknown; use lasso"),
         ({"recovery": linear_model.Ridge}, BadInput, "an instance"),
         ({"recovery": object()}, BadInput, "is no regressor: Cannot clone"),
+        ({"recovery": DBSCAN()}, BadInput, "is no regressor: .* no attribute 'predict'"),
         ({"recovery": "ridge", "intercept": "baseline"}, BadInput, "use intercept=fitted"),
     ],
 )  # fmt: skip

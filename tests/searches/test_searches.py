@@ -123,6 +123,8 @@ def test_what_a_method_needs_is_refused_before_anything_is_measured(method):
         {"effects": np.full(30, np.nan)}, {"effects": np.zeros(29)}, {"order": (0, 1)},
         {"selected": (0, 0)}, {"selected": tuple(range(6))}, {"rows": 1},
         {"effects": np.zeros((30, 1))}, {"rows": 1, "items": [10**6]}, {"rows": 1, "width": 29},
+        {"rows": 1, "items": []}, {"frequency": np.zeros(29)}, {"groups": {"backups": (30,)}},
+        {"intervals": np.zeros((29, 2))},
     ],
 )  # fmt: skip
 def test_what_is_no_ranking_is_refused_by_the_name_of_its_method(change):

@@ -138,6 +138,7 @@ def test_models_stand_below_one_another(planted, reference):
         ("table2", {"tasks": "additon"}, UnknownName, "did you mean 'addition'"),
         ("table3", {"tasks": "addition,capitals"}, BadInput, "no two tasks have the same skill"),
         ("table8", {"tasks": "addition,capitals"}, BadInput, "fewer than two tasks ask for know"),
+        ("table4,table7", {"keep_universal": True}, BadInput, "`keep_universal` is for lists"),
         ("table2", {"tasks": ""}, BadInput, "`tasks` names none"),
     ],
 )

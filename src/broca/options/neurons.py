@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from broca.errors import BadInput
 from broca.options.base import WHOLE, Count, Names, Options, Seed, shown_as
-from broca.options.running import NeuronRunOptions
+from broca.options.running import LocateRun, NeuronRunOptions
 from broca.options.verbs import OnModel
 
 
@@ -84,6 +84,7 @@ class LocateOptions(_OnTask):
     """Tasks that a method such as activation compares with: T1,T2, auto, or nothing."""
 
     rule_options: RuleOptions = field(default_factory=RuleOptions)
+    run_options: LocateRun = field(default_factory=LocateRun)
 
 
 class EraseOptions(_OnTask):

@@ -388,6 +388,12 @@ class JournalOptions(Options):
     """Share of the rows whose raw output the journal keeps."""
 
 
+class ObservedJournal(JournalOptions):
+    """Of a verb whose rows have no raw output."""
+
+    keep_outputs: Annotated[float, HIDDEN] = 0.0
+
+
 class RunOptions(Options):
     """The options of every verb that measures, group by group."""
 
@@ -450,11 +456,18 @@ class NeuronRunOptions(HeadsRun):
     task_options: NeuronTasks = field(default_factory=NeuronTasks)
 
 
+class LocateRun(NeuronRunOptions):
+    """Of a verb that reads vectors alone."""
+
+    journal_options: ObservedJournal = field(default_factory=ObservedJournal)
+
+
 class PromptsRun(HeadsRun):
     """Of a verb that brings its own prompts."""
 
     source_options: Annotated[SourceOptions, HIDDEN] = field(default_factory=SourceOptions)
     task_options: Annotated[TaskOptions, HIDDEN] = field(default_factory=TaskOptions)
+    journal_options: ObservedJournal = field(default_factory=ObservedJournal)
 
 
 class PaperRun(HeadsRun):

@@ -66,15 +66,15 @@ def make_recovery(recovery: Any, *, baseline: bool = False) -> Any:
         UnknownName: No recovery has this name.
         BadInput: It is no estimator, or has no fixed intercept.
     """
-    estimator, name = recovery, recovery_name(recovery)
+    name = recovery_name(recovery)
     if isinstance(recovery, str):
         require_known("recovery", recovery, RECOVERIES, error=UnknownName)
-        estimator = RECOVERIES[recovery].make()
     from sklearn.base import clone
 
     try:
-        estimator = clone(estimator)
-    except TypeError as error:
+        estimator = clone(RECOVERIES[recovery].make() if isinstance(recovery, str) else recovery)
+        estimator.predict  # noqa: B018  # without it, an AttributeError
+    except Exception as error:  # that of others may raise anything
         raise BadInput(f"recovery {name} is no regressor: {first_line(error)}") from error
     if baseline and "baseline" not in estimator.get_params():
         raise BadInput(f"recovery {name} has no fixed intercept: use intercept=fitted")

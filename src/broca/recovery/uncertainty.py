@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from broca.errors import BadInput
+from broca.errors import BadInput, first_line
 from broca.measurement import Bools, Floats, Ints
 from broca.recovery import coefficients
 from broca.results.localization import AdditivityInfo, Interaction, InteractionInfo
@@ -169,7 +169,12 @@ def additivity(
     if len(y) < _FEWEST_TO_PREDICT or y.std() == 0:
         return None
     fold = np.random.default_rng([seed, 0xADD]).permutation(len(y)) % _FOLDS
-    predicted = cross_val_predict(recovery, masks, y, cv=PredefinedSplit(fold))
+    try:
+        predicted = cross_val_predict(recovery, masks, y, cv=PredefinedSplit(fold))
+    except Exception as error:  # an estimator of others may raise anything
+        raise BadInput(
+            f"the recovery predicts nothing: {first_line(error)}: use another"
+        ) from error
     explained = 1 - ((y - predicted) ** 2).sum() / ((y - y.mean()) ** 2).sum()
     # without any effect the predictions differ only by the folds' means: they predict nothing
     correlation = stats.spearmanr(predicted, y).statistic if np.ptp(predicted) > 0 else 0.0

@@ -147,7 +147,7 @@ class Method:
                     f"method '{self.name}' must measure masks of the {count} components on items "
                     "of its problem, such as those in `problem.items`: correct it"
                 )
-            left -= plan.cost
+            left -= max(1, plan.cost)  # a method that asks for nothing for ever ends too
             if left < 0:
                 raise BadInput(
                     f"method '{self.name}' measures {most - left:,} rows, and its `most_rows` says "
@@ -161,10 +161,17 @@ class Method:
             and np.isfinite(found.effects).tolist() == [True] * count
             and sorted(found.order) == [*range(count)]
             and len({*found.selected} & {*found.order}) == len(found.selected) <= problem.k
+            and {*found.universal}.union(*found.groups.values()) <= {*found.order}
+            and (found.intervals is None or np.shape(found.intervals) == (count, 2))
+            and all(
+                values is None or np.shape(values) == (count,)
+                for values in (found.frequency, found.others, found.p_values, found.q_values)
+            )
         ):
             raise BadInput(
                 f"method '{self.name}' must return a Ranking: an effect of each component, none of "
-                "them NaN, all in order, and at most k selected; correct it, or give more `rows`"
+                "them NaN, all in order, at most k selected, statistics of each, and columns that "
+                "exist; correct it, or give more `rows`"
             )
         return found
 

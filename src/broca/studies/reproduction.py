@@ -24,6 +24,9 @@ from broca.tasks import listed, require_context
 PAPER_METHODS = ("greedy", "one-shot", "cs-bernoulli", "cs-stratified")
 """The methods that the paper compares, which precede broca's own."""
 
+WITHOUT_LISTS = ("table4", "table5", "table7")
+"""Those without lists of the study's method: of named methods, or of universal heads alone."""
+
 
 def top_heads(study: Study) -> Iterator[Row]:
     """Table 2: drops of the task and of the general tasks without the selected heads."""
@@ -276,6 +279,10 @@ def reproduce(options: ReproduceOptions) -> tuple[Reproduction, ...]:
     searches.require_method(options.method)
     if requested == ("scale",) and len(options.model) < 2:
         raise BadInput("scale compares models: name two or more, such as reference-small reference")
+    for name in ("method", "keep_universal"):
+        given = getattr(options, name) != getattr(ReproduceOptions, name)
+        if given and {*requested} <= {*WITHOUT_LISTS}:
+            raise BadInput(f"`{name}` is for lists, which {requested[0]} has none of: leave it out")
     run_options = options.run_options
     for model in options.model:
         if not isinstance(model, GatedModel):
