@@ -70,7 +70,7 @@ def test_a_comparison_needs_two_subjects():
     """A comparison takes two models, or a model with two revisions."""
     with pytest.raises(BadInput, match="`models` names 1"):
         subjects_of(["some/model"], ["a"])
-    with pytest.raises(BadInput, match="`revisions` are those of one model"):
+    with pytest.raises(BadInput, match="`revisions` is for one model"):
         subjects_of(["some/model"] * 2, ["a", "b"])
 
 

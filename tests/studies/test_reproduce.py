@@ -125,7 +125,10 @@ def test_models_stand_below_one_another(planted, reference):
     assert [row["model"] for row in two_models.rows] == ["planted", "reference"]
     assert {row["parameters"] for row in two_models.rows} == {1_220_864}
     lists, size = reproduce("table9,scale", "planted", dtype="float32", **settings)
-    assert [row["task"] for row in lists.rows] == ["rhyming"]
+    assert ([row["task"] for row in lists.rows], lists.settings["dtype"]) == (
+        ["rhyming"],
+        "float32",
+    )
     assert size.rows == two_models.rows[:1]
 
 
@@ -138,7 +141,7 @@ def test_models_stand_below_one_another(planted, reference):
         ("table2", {"tasks": "additon"}, UnknownName, "did you mean 'addition'"),
         ("table3", {"tasks": "addition,capitals"}, BadInput, "no two tasks have the same skill"),
         ("table8", {"tasks": "addition,capitals"}, BadInput, "fewer than two tasks ask for know"),
-        ("table4,table7", {"keep_universal": True}, BadInput, "`keep_universal` is for lists"),
+        ("table4,table7", {"keep_universal": True}, BadInput, "`keep_universal` is about lists of"),
         ("table2", {"tasks": ""}, BadInput, "`tasks` names none"),
     ],
 )

@@ -1,7 +1,7 @@
 """Commands from functions of option classes, whose fields cyclopts turns into flags."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from cyclopts import App, Group, Parameter
 
@@ -53,7 +53,13 @@ def flags_of(command: Callable[..., Any]) -> dict[str, str]:
     options = [h for h in hints.values() if isinstance(h, type) and issubclass(h, Options)]
     own = [name for name, hint in hints.items() if hint not in options and name != "return"]
     return {name: "--" + name.replace("_", "-") for name in own} | {
-        item.name: "--" + item.name.replace("_", "-") if item.kw_only else item.name.upper()
+        item.name: _flag(owner, item.name) if item.kw_only else item.name.upper()
         for cls in options
-        for _, item in leaves(cls)
+        for owner, item in leaves(cls)
     }
+
+
+def _flag(cls: type[Options], name: str) -> str:
+    parts = get_args(get_type_hints(cls, include_extras=True)[name])
+    named = [name for part in parts if isinstance(part, Parameter) for name in part.name or ()]
+    return named[0] if named else "--" + name.replace("_", "-")

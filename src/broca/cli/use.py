@@ -151,7 +151,10 @@ def reproduce(
         from broca.studies.pages import as_csv, write  # imports torch
 
         reproductions = broca.reproduce(settings=options, **within)
+    before = {path: path.read_bytes() for path in folder.glob("*.json")}
     paths = write(reproductions, folder)
+    replaced = [path for path in paths if before.get(path, b"") not in (b"", path.read_bytes())]
+    tell(*(f"replaced: {path}, of other options or versions" for path in replaced))
     if prints.json:
         texts = ",\n".join(encode(reproduction).rstrip() for reproduction in reproductions)
         print_text(f"[{texts}]\n" if len(reproductions) > 1 else f"{texts}\n")

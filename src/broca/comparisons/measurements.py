@@ -202,7 +202,10 @@ def with_intercept(masks: Bools) -> Floats:
     design = np.column_stack([np.ones(len(masks)), masks.astype(np.float64)])
     rows, columns = design.shape
     if np.linalg.matrix_rank(design) < columns:
-        raise BadInput(f"{rows} rows do not separate {columns - 1} components: give more `rows`")
+        raise BadInput(
+            f"{rows} rows do not separate {columns - 1} components: give more `rows`, or more "
+            "kinds of `components`"
+        )
     return design
 
 

@@ -97,7 +97,7 @@ def subjects_of(
     """
     if revisions:
         if len(models) != 1 or not isinstance(models[0], str):
-            raise BadInput("`revisions` are those of one model on the hub: give its id alone")
+            raise BadInput("`revisions` is for one model on the hub: give its id alone")
         name = models[0]
         subjects = [
             ComparedSubject(f"{name}@{revision}", name, revision=revision) for revision in revisions

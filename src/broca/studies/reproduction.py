@@ -282,7 +282,9 @@ def reproduce(options: ReproduceOptions) -> tuple[Reproduction, ...]:
     for name in ("method", "keep_universal"):
         given = getattr(options, name) != getattr(ReproduceOptions, name)
         if given and {*requested} <= {*WITHOUT_LISTS}:
-            raise BadInput(f"`{name}` is for lists, which {requested[0]} has none of: leave it out")
+            raise BadInput(
+                f"`{name}` is about lists of the method, and {requested[0]} has none: leave it out"
+            )
     run_options = options.run_options
     for model in options.model:
         if not isinstance(model, GatedModel):
@@ -319,12 +321,14 @@ def reproduce(options: ReproduceOptions) -> tuple[Reproduction, ...]:
                 study.run.finish()
     if len(studied) < 2 and "scale" in requested:
         notes["scale"].append("one model shows no dependence on size: name several")
-    tasks, source = options.tasks, run_options.source_options
+    tasks, source, loading = options.tasks, run_options.source_options, run_options.model_options
     settings = {
         **flat(options.decisive(without=("name", "model", "tasks", "run_options"))),
         "tasks": tasks if isinstance(tasks, str) else [getattr(t, "name", t) for t in tasks],
         "include_path": source.include_path,
         "allow_code": source.allow_code,
+        "revision": loading.revision,
+        "dtype": loading.dtype,
     }
     models = tuple(studied)
     return tuple(
