@@ -125,3 +125,7 @@ def test_bad_input_is_refused_before_training(tasks, tmp_path, name, number):
         TrainerCallback(tasks[0], "L0H1", **{name: number})
     with pytest.raises(UnknownName, match="no component 'L9H1'"):
         train(tiny_llama(), tmp_path, TrainerCallback(tasks[0], "L9H1"))
+    with pytest.raises(BadInput, match="has no metric 'f1'"):
+        TrainerCallback(tasks[0], "L0H1", metric="f1").on_train_begin(
+            None, TrainerState(), None, model=tiny_llama(), processing_class=tiny_tokenizer()
+        )

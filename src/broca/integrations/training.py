@@ -13,7 +13,9 @@ from broca.engine import Ablation
 from broca.errors import BadInput
 from broca.models import GatedModel
 from broca.options import ModelOptions, RunOptions
+from broca.runs.run import Run
 from broca.runs.session import open_run, open_workspace, require_names
+from broca.runs.task_sets import TaskSet
 from broca.tasks import Task
 
 if TYPE_CHECKING:
@@ -106,6 +108,7 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
             gated, options = self._gated(**arguments), self._options
             with open_run(gated, options, task=self._task, others=[self._others]) as opened:
                 opened.model.components.columns(self._heads)
+                self._tasks(opened)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **arguments: Any) -> None:
         """Measures at every `every` steps."""
@@ -136,13 +139,16 @@ class TrainerCallback(Base):  # type: ignore[misc]  # transformers has no types
         if self._log is not None:
             self._log.log(values, step=step)
 
+    def _tasks(self, opened: Run) -> TaskSet:
+        return opened.claimed(
+            self._task, others=self._others, items=_LOCATED, seed=self._seed, limit=self._limit,
+            searched="task",
+        )  # fmt: skip
+
     def _drops(self, model: GatedModel) -> dict[str, float]:
         """Measures scores, drop and specific drop of the set."""
         with open_run(model, self._options) as opened:
-            tasks = opened.claimed(
-                self._task, others=self._others, items=_LOCATED, seed=self._seed,
-                limit=self._limit, searched="task",
-            )  # fmt: skip
+            tasks = self._tasks(opened)
             ablation = Ablation(scale=self._options.ablation_options.scale)
             settings = {"measures": tasks.task, "verb": "training"}
             run = opened.on(tasks, ablation=ablation, settings=settings)

@@ -193,7 +193,7 @@ def _activation(run: NeuronRun, task: str) -> Choice:
 def _random(run: NeuronRun, _task: str) -> Choice:
     neurons, count = len(run.neurons), run.rule.count
     if count is None:
-        raise BadInput("`method` random draws a number of neurons: give `count`")
+        raise BadInput("method 'random' draws a number of neurons: give `count`")
     scores = np.random.default_rng([run.seed, 5]).random(neurons)
     return Choice(scores, _first(np.argsort(-scores), count))
 
