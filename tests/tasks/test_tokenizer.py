@@ -68,8 +68,9 @@ def test_templates_that_show_no_content_are_refused(template, message):
     with pytest.raises(BadInput, match=message) as error:
         chatting(template).chat([USER])
     assert "\n" not in str(error.value)
+    misspelt = TaskOptions(chat_template=True, chat_template_kwargs={"thinkin": False})
     with pytest.raises(BadInput, match="`chat_template_kwargs`: the template has no 'thinkin'"):
-        chatting("{{ messages[0].content }}", template_settings={"thinkin": False}).chat([USER])
+        chatting("{{ thinking, messages }}", options=misspelt).require_chat_template()
 
 
 def test_chat_templates_have_a_time_limit(reference, monkeypatch):

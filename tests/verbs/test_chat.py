@@ -106,6 +106,8 @@ def test_a_chat_template_gets_messages_and_variables(model):
     assert second.answers["intact"] == plain_answer(model, text)
     (exchange,), _ = talk(chatting, "Hi", chat_template_kwargs="enable_thinking=false")
     assert exchange.answers["intact"] == plain_answer(model, "<user> Hi\n<assistant><none>")
+    with pytest.raises(BadInput, match="tokenizer has no chat template"):
+        talk(model, "Hi", chat_template_kwargs="enable_thinking=false")
 
 
 def test_commands_change_what_is_ablated(model):

@@ -8,6 +8,7 @@ context is truncated from the left.
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -249,7 +250,7 @@ class RequestTokenizer:
                 "none); leave the option out, or take an instruction-tuned model"
             )
         for name in self._template_settings:
-            if name not in str(self._tokenizer.chat_template):
+            if not re.search(rf"\b{re.escape(name)}\b", str(self._tokenizer.chat_template)):
                 raise BadInput(f"`chat_template_kwargs`: the template has no '{name}': correct it")
 
     def encode(self, text: str, *, special: bool | None = None) -> list[int]:

@@ -109,6 +109,8 @@ class _Conversation:
         self._scale = options.scale
         variables = options.chat_template_kwargs
         self._template = TaskOptions(chat_template=True, chat_template_kwargs=variables)
+        if variables:
+            RequestTokenizer.of(model, self._template).require_chat_template()
 
     def state(self) -> str:
         """Describes the ablated components."""
