@@ -1,10 +1,11 @@
-"""Figures 1 to 4 of `broca reproduce` as still pictures: `python benchmarks/paper_figures.py DIR`.
+"""Tables and figures of `broca reproduce` on their page: `python benchmarks/paper_figures.py DIR`.
 
-    broca reproduce figure1,figure2,figure3,figure4 MODEL... --out DIR
-    python benchmarks/paper_figures.py DIR [--to docs/paper]
+    broca reproduce table2,table3,figure1,figure2,figure3,figure4 MODEL... --out DIR
+    python benchmarks/paper_figures.py DIR [--to docs/paper] [--page docs/reproduce.md]
 
-The script reads the newest `figure1-*.json` to `figure4-*.json` of DIR and draws `figure1.png` to
-`figure4.png`, with a row of panels for each model. It needs matplotlib.
+The script reads the newest JSON file of each name in DIR. It draws `figure1.png` to `figure4.png`,
+with a row of panels for each model, and writes the rows of tables 2 to 8 into the page, below
+their titles; the sentences beside them are left as they are. It needs matplotlib.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from broca.results.files import check_out_folder
+from broca.results.files import check_out_folder, write_beside
 
 Row = dict[str, Any]
 Rows = Sequence[Row]
@@ -131,7 +132,110 @@ def bars(models: dict[str, Rows]) -> Figure:
     return figure
 
 
+def _points(share: float) -> str:
+    return f"{round(100 * share)}"  # rounds to a whole number, which has no sign at 0
+
+
+def _lost(row: Row) -> str:
+    return f"{_points(row['drop'])} [{_points(row['drop_low'])}, {_points(row['drop_high'])}]"
+
+
+def _table2(row: Row) -> list[str]:
+    scores = [f"{row[name]:.3f}" for name in ("intact", "ablated")]
+    return [row["task"], row["heads"], *scores, _lost(row), _points(row["general_drop"])]
+
+
+def _table3(row: Row) -> list[str]:
+    return [row["found_on"], row["measured_on"], _lost(row), _points(row["general_drop"])]
+
+
+def _table4(row: Row) -> list[str]:
+    rows, general = f"{row['rows']:,}", _points(row["general_drop"])
+    return [row["task"], row["method"], rows, row["heads"], _lost(row), general]
+
+
+def _table5(row: Row) -> list[str]:
+    return [row["head"], *(_points(row[name]) for name in row if name not in ("model", "head"))]
+
+
+def _table7(row: Row) -> list[str]:
+    return [
+        row["head"],
+        *(f"{row[name]:.3f}" for name in row if name not in ("model", "head", "mean")),
+    ]
+
+
+def _table8(row: Row) -> list[str]:
+    return [row["head"], f"{row['knowledge_mean']:.3f}", f"{row['other_mean']:.3f}"]
+
+
+TABLES: Mapping[str, tuple[str, Callable[[Row], list[str]]]] = {
+    "table2": ("**Tables 2 and 9", _table2),
+    "table3": ("**Table 3.", _table3),
+    "table4": ("**Table 4**", _table4),
+    "table5": ("**Table 5.", _table5),
+    "table7": ("**Table 7.", _table7),
+    "table8": ("**Table 8.", _table8),
+}
+"""The title of each table on the page, and the cells of a row beside its model."""
+MOST_K = 5
+"""Number of columns of table 6."""
+
+
+def table_lines(name: str, rows: Rows) -> list[str]:
+    """Returns the lines of a table of the page."""
+    cells: list[list[str]]
+    if name == "table6":
+        lists: dict[tuple[str, str], dict[int, Row]] = {}
+        for row in rows:
+            lists.setdefault((row["model"], row["task"]), {})[row["k"]] = row
+        cells = [
+            [*key, *(_lost(of_k[k]) if k in of_k else "" for k in range(1, MOST_K + 1)),
+             _points(of_k[max(of_k)]["general_drop"])]
+            for key, of_k in lists.items()
+        ]  # fmt: skip
+    else:
+        cells = [
+            [row["model"], *TABLES[name][1](row)]
+            for row in rows
+            if name != "table3" or row["found_on"] != row["measured_on"]
+        ]
+    return ["| " + " | ".join(line) + " |" for line in cells]
+
+
+def write_tables(folder: Path, page: Path) -> list[str]:
+    """Writes the tables whose files exist into the page; returns their names.
+
+    Raises:
+        ValueError: The page lacks the title of a table.
+    """
+    lines, written = page.read_text(encoding="utf-8").split("\n"), []
+    titles = {name: title for name, (title, _) in TABLES.items()} | {"table6": "**Table 6."}
+    for name, title in titles.items():
+        file = newest(folder, name)
+        if file is None:
+            continue
+        start = next((n for n, line in enumerate(lines) if line.startswith(title)), len(lines))
+        rules = [n for n in range(start, len(lines)) if lines[n].startswith("|---")]
+        if not rules:
+            raise ValueError(f"{page} has no table with the title '{title}'")
+        first = end = rules[0] + 1
+        while end < len(lines) and lines[end].startswith("|"):
+            end += 1
+        rows = [row for rows in rows_of(file).values() for row in rows]
+        lines[first:end] = table_lines(name, rows)
+        written.append(name)
+    write_beside(page, "\n".join(lines))
+    return written
+
+
 DRAWN = {"figure1": radars, "figure2": sweeps, "figure3": bars, "figure4": bars}
+
+
+def newest(folder: Path, name: str) -> Path | None:
+    """Returns the newest JSON file of a table or a figure, if there is one."""
+    files = sorted(folder.glob(f"{name}-*.json"), key=lambda file: file.stat().st_mtime)
+    return files[-1] if files else None
 
 
 def rows_of(file: Path) -> dict[str, Rows]:
@@ -182,8 +286,8 @@ def draw(folder: Path, to: Path) -> list[Path]:
     """
     paths = []
     for name, drawing in DRAWN.items():
-        files = sorted(folder.glob(f"{name}-*.json"), key=lambda file: file.stat().st_mtime)
-        models = rows_of(files[-1]) if files else {}
+        file = newest(folder, name)
+        models = rows_of(file) if file else {}
         if not models:
             continue
         figure = drawing(models)
@@ -195,15 +299,16 @@ def draw(folder: Path, to: Path) -> list[Path]:
 
 
 def main() -> None:
-    """Draws the figures of one folder into another."""
+    """Draws the figures of one folder into another, and writes its tables into the page."""
+    docs = HERE.parent / "docs"
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="Out folder of `broca reproduce`.")
-    parser.add_argument("--to", type=Path, default=HERE.parent / "docs" / "paper")
+    parser.add_argument("--to", type=Path, default=docs / "paper")
+    parser.add_argument("--page", type=Path, default=docs / "reproduce.md")
     options = parser.parse_args()
-    paths = draw(options.folder, check_out_folder(options.to))
-    for path in paths:
-        print(path)
-    if not paths:
+    made = [*draw(options.folder, check_out_folder(options.to))]
+    print(*made, *write_tables(options.folder, options.page), sep="\n")
+    if not made:
         raise SystemExit(
             f"'{options.folder}' holds no figure1-*.json to figure4-*.json: run `broca reproduce "
             "figure1,figure2,figure3,figure4 MODEL --out DIR` first"
