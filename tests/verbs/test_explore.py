@@ -40,7 +40,7 @@ def test_a_run_brings_its_model_set_and_tasks(tmp_path):
         out, model="reference-small", task="mine", include_path=tmp_path, others=["capitals"],
         components="heads+mlp", method="one-shot", items=4, verify=False,
     )  # fmt: skip
-    replace(result, selected=("L0M", "L1H2")).save(out)
+    replace(result, selected=("L0M", "L1H2")).save(out, replace=True)
     with broca.explore(out, include_path=tmp_path, port=0) as page:
         assert page.explorer.describe()["sets"] == {"selected for mine": ["L0M", "L1H2"]}
         assert page.explorer.measurer.tasks() == ("mine", "capitals")
