@@ -394,12 +394,12 @@ def load_tasks(
             name, tokenizer, metric=options.metric if name == task else None, options=options,
             require_split=name == task,
         )  # fmt: skip
-    first = benchmarks[names[0]]
-    items = chain(*(benchmark.items for benchmark in benchmarks.values()))
-    generates = any(request.max_new_tokens for item in items for request in item.requests)
-    if options.generation and not generates and task in (None, names[0]):
-        note = f"`gen_kwargs` has no effect on tasks that generate nothing, such as {names[0]}"
-        benchmarks[names[0]] = replace(first, notes=(*first.notes, note))
+    if options.generation and names and task in (None, names[0]):
+        items = chain(*(benchmark.items for benchmark in benchmarks.values()))
+        if not any(request.max_new_tokens for item in items for request in item.requests):
+            note = f"`gen_kwargs` has no effect on tasks that generate nothing, such as {names[0]}"
+            first = benchmarks[names[0]]
+            benchmarks[names[0]] = replace(first, notes=(*first.notes, note))
     return benchmarks
 
 
