@@ -73,9 +73,10 @@ def make_recovery(recovery: Any, *, baseline: bool = False) -> Any:
 
     try:
         estimator = clone(RECOVERIES[recovery].make() if isinstance(recovery, str) else recovery)
-        estimator.predict  # noqa: B018  # without it, an AttributeError
     except Exception as error:  # that of others may raise anything
         raise BadInput(f"recovery {name} is no regressor: {first_line(error)}") from error
+    if not hasattr(estimator, "predict"):
+        raise BadInput(f"recovery {name} is no regressor: it has no `predict`")
     if baseline and "baseline" not in estimator.get_params():
         raise BadInput(f"recovery {name} has no fixed intercept: use intercept=fitted")
     return estimator
